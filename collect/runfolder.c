@@ -62,7 +62,7 @@ int runfolder_make(struct runwriter *run) {
     if ((run->discards || runfolder_make_new(run) != 0) && runfolder_make_elsewhere(run) != 0) {
         return -1;
     }
-    /* By the mark the runtime of a process that goes on knows the folder (runtime/record/entry.h).
+    /* By the mark the runtime of a process that goes on knows the folder (runtime/record/finish.c).
      */
     snprintf(path, sizeof path, "%s/.run-%" PRIu64, run->folder, run->id);
     mark = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);

@@ -1,23 +1,126 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.c: finds the kernel's word in the pages below the vDSO. See clock.h.
+ * clock.c: the kernel's clocks by its own code in the process, and the word in its pages that tells
+ * that time has passed. See clock.h.
  *
- * Their layout is the kernel's own and changes from version to version, but not what they hold: the
- * present time of CLOCK_REALTIME_COARSE and CLOCK_MONOTONIC_COARSE, each as seconds and nanoseconds
- * (8 bytes each), side by side. So the place is found by its value. The nanoseconds alone will not
- * do: timer interrupts come so regularly that they read the same again whole seconds later. The
- * word is 8 bytes that begin inside the nanoseconds of one clock and end inside the seconds of the
- * next: the higher part of the former (in steps of 65.5 us) and the lowest 16 bits of the latter.
+ * The layout of the pages below the vDSO is the kernel's own and changes from version to version,
+ * but not what they hold: the present time of CLOCK_REALTIME_COARSE and CLOCK_MONOTONIC_COARSE,
+ * each as seconds and nanoseconds (8 bytes each), side by side. So the place is found by its value.
+ * The nanoseconds alone will not do: timer interrupts come so regularly that they read the same
+ * again whole seconds later. The word is 8 bytes that begin inside the nanoseconds of one clock and
+ * end inside the seconds of the next: the higher part of the former (in steps of 65.5 us) and the
+ * lowest 16 bits of the latter.
  */
 #define _GNU_SOURCE
 #include "runtime/base/clock.h"
 
+#include "runtime/base/proc.h"
 #include "runtime/base/sys.h"
-#include "runtime/base/vdso.h"
+#include "runtime/base/text.h"
 #include "runtime/machine/machine.h"
 
-#include <fcntl.h>
+#include <link.h>
 #include <sys/auxv.h>
+
+/* --- the vDSO's function, by its own dynamic section -------------------------------------------
+ */
+
+typedef int clock_function(int clock, struct vdso_time *now);
+
+/* What the dynamic section tells, as addresses. */
+struct vdso_tables {
+    const char *strings;
+    const ElfW(Sym) * symbols;
+    const uint32_t *hash; /* of System V, which tells how many symbols there are */
+    const uint32_t
+        *gnu_hash; /* where there is none of the former, as on AArch64 from Linux 6.8 on */
+};
+
+static uint32_t vdso_gnu_hash_count(const uint32_t *table) {
+    const uint32_t *buckets = table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof *table);
+    const uint32_t *hashes = buckets + table[0];
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < table[0]; i++) {
+        last = buckets[i] > last ? buckets[i] : last;
+    }
+    if (last < table[1]) {
+        return last;
+    }
+    while ((hashes[last - table[1]] & 1) == 0) {
+        last++;
+    }
+    return last + 1;
+}
+
+static struct vdso_tables vdso_tables(uintptr_t bias, const ElfW(Dyn) * entry) {
+    struct vdso_tables tables = {0};
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        const void *table = (const void *)(bias + entry->d_un.d_ptr);
+        switch (entry->d_tag) {
+        case DT_STRTAB:
+            tables.strings = table;
+            break;
+        case DT_SYMTAB:
+            tables.symbols = table;
+            break;
+        case DT_HASH:
+            tables.hash = table;
+            break;
+        case DT_GNU_HASH:
+            tables.gnu_hash = table;
+            break;
+        default:
+            break;
+        }
+    }
+    return tables;
+}
+
+void *vdso_symbol(const void *vdso, const char *name) {
+    const ElfW(Ehdr) *file = vdso;
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)((uintptr_t)vdso + file->e_phoff);
+    const ElfW(Dyn) *dynamic = NULL;
+    uintptr_t bias = (uintptr_t)vdso;
+    struct vdso_tables tables;
+    uint32_t count;
+    for (size_t i = 0; i < file->e_phnum; i++) {
+        if (header[i].p_type == PT_LOAD) {
+            bias = (uintptr_t)vdso + header[i].p_offset - header[i].p_vaddr;
+        } else if (header[i].p_type == PT_DYNAMIC) {
+            dynamic = (const ElfW(Dyn) *)((uintptr_t)vdso + header[i].p_offset);
+        }
+    }
+    tables = vdso_tables(bias, dynamic);
+    if (tables.strings == NULL || tables.symbols == NULL) {
+        return NULL;
+    }
+    count = tables.hash != NULL       ? tables.hash[1]
+            : tables.gnu_hash != NULL ? vdso_gnu_hash_count(tables.gnu_hash)
+                                      : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tables.symbols[i].st_shndx != SHN_UNDEF &&
+            text_equal(tables.strings + tables.symbols[i].st_name, name)) {
+            return (void *)(bias + tables.symbols[i].st_value);
+        }
+    }
+    return NULL;
+}
+
+/* Found by whoever comes first; two find the same. */
+int vdso_clock(int clock, struct vdso_time *now) {
+    static clock_function *known;
+    clock_function *function = LOAD_RELAXED(&known);
+    if (UNLIKELY(function == NULL)) {
+        const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+        function = vdso != NULL ? vdso_symbol(vdso, MACHINE_VDSO_CLOCK) : NULL;
+        function = function != NULL ? function : sys_clock_call;
+        STORE_RELAXED(&known, function);
+    }
+    return function(clock, now);
+}
+
+/* --- the word ----------------------------------------------------------------------------------
+ */
 
 const volatile clock_word clock_unknown;
 
@@ -31,41 +134,32 @@ enum {
     SLOWEST_NS = 10 * 1000 * 1000,
 };
 
-static struct timespec read_clock(int clock) {
+static struct timespec clock_read(int clock) {
     struct vdso_time now = {0};
     vdso_clock(clock, &now);
     return (struct timespec){.tv_sec = now.s, .tv_nsec = now.ns};
 }
 
-static void take_moment(struct clock_moment *moment) {
-    moment->realtime = read_clock(CLOCK_REALTIME_COARSE);
-    moment->monotonic = read_clock(CLOCK_MONOTONIC_COARSE);
-    moment->boot = read_clock(CLOCK_BOOTTIME);
+static void clock_take_moment(struct clock_moment *moment) {
+    moment->realtime = clock_read(CLOCK_REALTIME_COARSE);
+    moment->monotonic = clock_read(CLOCK_MONOTONIC_COARSE);
+    moment->boot = clock_read(CLOCK_BOOTTIME);
 }
 
 /* Nanoseconds and, right behind them, the next clock's seconds. */
-static int matches(const volatile uint64_t *at, const struct clock_moment *now) {
+static int clock_matches(const volatile uint64_t *at, const struct clock_moment *now) {
     return (at[0] == (uint64_t)now->realtime.tv_nsec && at[1] == (uint64_t)now->monotonic.tv_sec) ||
            (at[0] == (uint64_t)now->monotonic.tv_nsec && at[1] == (uint64_t)now->boot.tv_sec);
-}
-
-static const volatile clock_word *word_at(uintptr_t at) {
-    return (const volatile clock_word *)(at + SKIPPED_BYTES);
-}
-
-/* A word in two cache lines costs a little more than one in one. */
-static int is_in_one_line(uintptr_t at) {
-    return (at + SKIPPED_BYTES) % LINE_BYTES <= LINE_BYTES - sizeof(clock_word);
 }
 
 const volatile clock_word *clock_find_in(uintptr_t page, const struct clock_moment *now) {
     const volatile clock_word *found = NULL;
     uintptr_t end = page + LEAST_PAGE_BYTES - 2 * sizeof(uint64_t);
     for (uintptr_t at = page; at <= end; at += sizeof(uint64_t)) {
-        if (matches((const volatile uint64_t *)at, now)) {
-            found = word_at(at);
-            if (is_in_one_line(at)) {
-                break;
+        if (clock_matches((const volatile uint64_t *)at, now)) {
+            found = (const volatile clock_word *)(at + SKIPPED_BYTES);
+            if ((at + SKIPPED_BYTES) % LINE_BYTES <= LINE_BYTES - sizeof(clock_word)) {
+                break; /* a word in two cache lines costs a little more than one in one */
             }
         }
     }
@@ -73,7 +167,7 @@ const volatile clock_word *clock_find_in(uintptr_t page, const struct clock_mome
 }
 
 /* In the pages below the vDSO, some of which are for other kinds of machines and cannot be read. */
-static const volatile clock_word *find_below(uintptr_t vdso, const struct clock_moment *now) {
+static const volatile clock_word *clock_find_below(uintptr_t vdso, const struct clock_moment *now) {
     uintptr_t page_bytes = getauxval(AT_PAGESZ);
     const volatile clock_word *found = NULL;
     for (uintptr_t i = 1; i <= MOST_PAGES && found == NULL; i++) {
@@ -85,79 +179,36 @@ static const volatile clock_word *find_below(uintptr_t vdso, const struct clock_
     return found;
 }
 
-/* --- valgrind hides the vDSO from the program, but leaves its data where they are --------------
+/* Valgrind hides the vDSO from the program, but leaves its data where they are. 0: there are none.
  */
-
-/* Reads lines of /proc/self/maps. */
-struct maps_reader {
-    uintptr_t start; /* of the present line's range */
-    int in_start;
-    uint64_t last_characters;
-};
-
-/* 1: a line is over, and it was that of "[vvar]", whose start is known. */
-static int read_character(struct maps_reader *reader, char c) {
-    const uint64_t name = UINT64_C(0x5b767661725d); /* its characters */
-    int is_found = c == '\n' && reader->last_characters << 16 == name << 16;
-    if (is_found) {
-        return 1;
-    }
-    if (c == '\n') {
-        *reader = (struct maps_reader){.in_start = 1};
-    } else if (reader->in_start && c != '-') {
-        reader->start = reader->start << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-    } else {
-        reader->in_start = 0;
-    }
-    reader->last_characters = reader->last_characters << 8 | (unsigned char)c;
-    return 0;
-}
-
-/* 0: there is none. */
-static uintptr_t find_data_page(void) {
-    struct maps_reader reader = {.in_start = 1};
-    char buffer[1024];
-    long fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    long size = fd < 0 ? 0 : sys_read((int)fd, buffer, sizeof buffer);
-    int is_found = 0;
-    while (size > 0 && !is_found) {
-        for (long i = 0; i < size && !is_found; i++) {
-            is_found = read_character(&reader, buffer[i]);
+static uintptr_t clock_find_data(void) {
+    struct proc_maps maps;
+    uintptr_t page = 0;
+    char name[8];
+    proc_open_maps(&maps);
+    while (page == 0 && proc_next_map(&maps)) {
+        if (proc_map_name(&maps, name, sizeof name) != 0 && text_equal(name, "[vvar]")) {
+            page = maps.start;
         }
-        size = is_found ? 0 : sys_read((int)fd, buffer, sizeof buffer);
     }
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
-    return is_found ? reader.start : 0;
-}
-
-/* Memcheck would call each look at the page an error of the program: MAKE_MEM_DEFINED. */
-static void declare_readable(uintptr_t page) {
-    const uint64_t request[6] = {UINT64_C(0x4d430002), page, LEAST_PAGE_BYTES};
-    if (MACHINE_ASKS_VALGRIND) {
+    proc_close_maps(&maps);
+    if (MACHINE_ASKS_VALGRIND && page != 0) {
+        /* Memcheck would call each look at the page an error of the program: MAKE_MEM_DEFINED. */
+        const uint64_t request[6] = {UINT64_C(0x4d430002), page, LEAST_PAGE_BYTES};
         machine_ask_valgrind(request);
     }
-}
-
-/* ---------------------------------------------------------------------------------------------- */
-
-static int is_coarse_clock_fine(void) {
-    return sys_clock_step_ns(CLOCK_MONOTONIC_COARSE) <= SLOWEST_NS;
+    return page;
 }
 
 const volatile clock_word *clock_find(void) {
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
-    uintptr_t page = vdso == 0 ? find_data_page() : 0;
-    if (page != 0) {
-        declare_readable(page);
-    }
-    for (int i = 0; i < TRIES && is_coarse_clock_fine(); i++) {
+    uintptr_t page = vdso == 0 ? clock_find_data() : 0;
+    for (int i = 0; i < TRIES && sys_clock_step_ns(CLOCK_MONOTONIC_COARSE) <= SLOWEST_NS; i++) {
         const volatile clock_word *found = NULL;
         struct clock_moment now;
-        take_moment(&now);
+        clock_take_moment(&now);
         if (vdso != 0) {
-            found = find_below(vdso, &now);
+            found = clock_find_below(vdso, &now);
         } else if (page != 0) {
             found = clock_find_in(page, &now);
         }
@@ -172,8 +223,8 @@ const volatile clock_word *clock_check(const volatile clock_word *word) {
     uintptr_t at = (uintptr_t)word - SKIPPED_BYTES;
     for (int i = 0; i < TRIES && word != &clock_unknown; i++) {
         struct clock_moment now;
-        take_moment(&now);
-        if (matches((const volatile uint64_t *)at, &now)) {
+        clock_take_moment(&now);
+        if (clock_matches((const volatile uint64_t *)at, &now)) {
             return word;
         }
     }

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.h: has time passed since? One load tells, however long nothing happened before.
+ * clock.h: the kernel's clocks, and: has time passed since? One load tells, however long nothing
+ * happened before.
+ *
+ * Clocks are read straight from the kernel: by its own code in the process (the vDSO, man 7 vdso),
+ * else by a system call. The C library's clock_gettime may be another's (libfaketime's tells
+ * another time, takes locks and allocates), so nothing of ours calls that. Async-signal-safe, at
+ * any time, in any thread; errno stays.
  *
  * The kernel keeps the time of its coarse clocks in a page that every process can read (vDSO data)
  * and writes it at each of its timer interrupts, every 1 to 10 ms (CLOCK_MONOTONIC_COARSE's
@@ -9,7 +15,7 @@
  * (no vDSO, a time namespace, another kernel's page) threads watch a word of ours, which tells them
  * to look at the clock each time.
  *
- * Called by entry/ at the start and in forked children; async-signal-safe.
+ * The word is looked for at the start and in forked children.
  */
 #ifndef RUNTIME_BASE_CLOCK_H
 #define RUNTIME_BASE_CLOCK_H
@@ -17,6 +23,16 @@
 #include "runtime/base/compiler.h"
 
 #include <time.h>
+
+/* Seconds and nanoseconds, as the kernel's words have them: not always the C library's struct
+ * timespec. 0; else the kernel or a filter refuses. */
+struct vdso_time {
+    long s, ns;
+};
+int vdso_clock(int clock, struct vdso_time *now);
+
+/* The function of this name in the vDSO whose ELF header is mapped at `vdso`; NULL: it has none. */
+void *vdso_symbol(const void *vdso, const char *name);
 
 /* 8 bytes at any address: see clock.c. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) clock_word;

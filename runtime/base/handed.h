@@ -34,4 +34,10 @@ int handed_copy(char *const from[], char **to, size_t capacity);
  * getenv may be the program's own. */
 const char *handed_variable(char *const environment[], const char *name);
 
+/* Sets `path` to the first program of this name in $PATH. An empty folder there is passed over, or
+ * is the present one, as execvp() takes it. 1, or 0: there is none. */
+enum handed_empty { HANDED_SKIP_EMPTY, HANDED_TAKE_EMPTY };
+int handed_program(char *const environment[], enum handed_empty empty, const char *name, char *path,
+                   size_t capacity);
+
 #endif

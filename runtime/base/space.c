@@ -113,7 +113,7 @@ long space_open(struct space *space, int fd, const char *path) {
 static long open_by_name(const struct space *space) {
     long fd = sys_open(space->path, O_RDWR | O_NOFOLLOW, 0);
     if (fd >= 0 && !is_ours(space, (int)fd)) {
-        sys_close((int)fd);
+        sys_close(fd);
         return -ESTALE;
     }
     return fd >= 0 ? move_high((int)fd) : fd;
@@ -126,13 +126,8 @@ static long open_by_collector(const struct space *space) {
     long result = -ENOENT;
     for (unsigned number = 0; pid != 0 && number < MOST && result < 0; number++) {
         char buffer[64];
-        struct text path;
         long found;
-        text_init(&path, buffer, sizeof buffer);
-        text_add(&path, "/proc/");
-        text_add_number(&path, pid);
-        text_add(&path, "/fd/");
-        text_add_number(&path, number);
+        text_print(buffer, sizeof buffer, "/proc/%u/fd/%u", pid, number);
         found = sys_open(buffer, O_PATH, 0); /* opens nothing */
         if (found == -EACCES || found == -EPERM) {
             break;
@@ -140,12 +135,10 @@ static long open_by_collector(const struct space *space) {
         if (found >= 0 && is_ours(space, (int)found)) {
             result = sys_open(buffer, O_RDWR | O_NONBLOCK | O_NOCTTY, 0);
         }
-        if (found >= 0) {
-            sys_close((int)found);
-        }
+        sys_close(found);
     }
     if (result >= 0 && !is_ours(space, (int)result)) {
-        sys_close((int)result);
+        sys_close(result);
         result = -ESTALE;
     }
     return result >= 0 ? move_high((int)result) : result;
@@ -158,7 +151,7 @@ long space_descriptor(struct space *space) {
         return fd;
     }
     if (fd >= 0) { /* the program closed it, and has another file there */
-        sys_close((int)fd);
+        sys_close(fd);
     }
     fd = open_by_name(space);
     if (fd == -ENOENT) {
@@ -183,7 +176,7 @@ void space_let_go(struct space *space) {
                   ? open_by_name(space)
                   : -1;
     if (fd >= 0) {
-        sys_close((int)fd);
+        sys_close(fd);
         space_close(space);
     }
 }
@@ -208,8 +201,8 @@ static int is_pausing(const struct space *space) {
 static COLD void refuse(struct space *space) {
     STORE_RELAXED(&space->again_from_ns, sys_clock_ns(CLOCK_MONOTONIC_COARSE) + PAUSE_NS);
     if (__atomic_exchange_n(&space->refused, 1, __ATOMIC_RELAXED) == 0) {
-        log_line("no more room for the profile in ", space->path,
-                 "; what does not fit is counted as lost");
+        log_line("no more room for the profile in %s; what does not fit is counted as lost",
+                 space->path);
     }
 }
 
@@ -268,9 +261,7 @@ static long prepare_until(struct space *space, uint64_t offset, uint64_t end,
     if (result == 0) {
         STORE_RELEASE(&space->prepared, prepared_word(offset, end));
     }
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
+    sys_close(fd);
     return result;
 }
 
@@ -382,7 +373,7 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
     if (result != 0) {
         give_end_back(header, *offset, taken);
     }
-    sys_close((int)fd);
+    sys_close(fd);
     return result;
 }
 
@@ -475,7 +466,7 @@ static struct memtrace_header *map_header_again(struct space *space) {
     long fd = header == NULL ? space_descriptor(space) : -1;
     if (fd >= 0) {
         header = sys_map_file(MEMTRACE_PAGE_SIZE, (int)fd, 0);
-        sys_close((int)fd);
+        sys_close(fd);
     }
     return header;
 }

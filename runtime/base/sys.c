@@ -4,10 +4,10 @@
 #include "runtime/base/sys.h"
 
 #include "runtime/base/call.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/compiler.h"
 #include "runtime/base/own_maps.h"
 #include "runtime/base/text.h"
-#include "runtime/base/vdso.h"
 #include "runtime/machine/machine.h"
 
 #include <errno.h>
@@ -24,6 +24,11 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+int sys_in_valgrind(void) {
+    const uint64_t running_on_valgrind[6] = {0x1001};
+    return MACHINE_ASKS_VALGRIND && machine_ask_valgrind(running_on_valgrind) != 0;
+}
 
 int sys_has_shadow_stack(void) {
     return machine_has_shadow_stack(call_kernel);
@@ -140,8 +145,8 @@ long sys_open(const char *path, int flags, int mode) {
     return CALL4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
 }
 
-long sys_close(int fd) {
-    return CALL1(SYS_close, fd);
+long sys_close(long fd) {
+    return fd >= 0 ? CALL1(SYS_close, fd) : -EBADF;
 }
 
 long sys_read(int fd, void *buffer, size_t size) {
@@ -366,19 +371,17 @@ void sys_alternate_stack(uintptr_t *low, uintptr_t *high) {
 }
 
 /* Where a filter denies the call. */
-static COLD uint32_t pid_by_proc(void) {
+static COLD uint32_t sys_pid_by_proc(void) {
     char text[16];
-    long length = sys_readlink("/proc/self", text, sizeof text);
-    uint32_t pid = 0;
-    for (long i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
-        pid = pid * 10 + (uint32_t)(text[i] - '0');
-    }
-    return pid;
+    const char *at = text;
+    long length = sys_readlink("/proc/self", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    return (uint32_t)text_read_number(&at);
 }
 
 uint32_t sys_getpid(void) {
     long pid = CALL0(SYS_getpid);
-    return LIKELY(pid > 0) ? (uint32_t)pid : pid_by_proc();
+    return LIKELY(pid > 0) ? (uint32_t)pid : sys_pid_by_proc();
 }
 
 uint32_t sys_getppid(void) {
@@ -569,12 +572,9 @@ int sys_readable(const void *address) {
     return result == -EINVAL;
 }
 
-int sys_clock_call(int clock, long *s, long *ns) {
-    long time[2] = {0, 0};
-    long result = CALL2(SYS_clock_gettime, clock, time);
-    *s = time[0];
-    *ns = time[1];
-    return (int)result;
+int sys_clock_call(int clock, struct vdso_time *now) {
+    *now = (struct vdso_time){0};
+    return (int)CALL2(SYS_clock_gettime, clock, now);
 }
 
 uint64_t sys_clock_step_ns(int clock) {

@@ -16,7 +16,7 @@
 #include <time.h>
 
 long sys_open(const char *path, int flags, int mode);
-long sys_close(int fd);
+long sys_close(long fd); /* of sys_open(): also where that was refused */
 long sys_read(int fd, void *buffer, size_t size);
 long sys_write(int fd, const void *buffer, size_t size);
 long sys_pread(int fd, void *buffer, size_t size, uint64_t offset);
@@ -122,12 +122,14 @@ void sys_no_huge_pages(void *address, size_t size);
 /* Whether this word can be read; asks the kernel. */
 int sys_readable(const void *address);
 
-uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, as vdso.h has them */
+uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, as clock.h has them */
 /* By a call into the kernel. 0 or a negative errno. */
-int sys_clock_call(int clock, long *s, long *ns);
+struct vdso_time;
+int sys_clock_call(int clock, struct vdso_time *now);
 /* How fine a clock is; UINT64_MAX: a second or more, or there is none. */
 uint64_t sys_clock_step_ns(int clock);
 
+int sys_in_valgrind(void); /* it runs the program */
 /* Whether the hardware compares this thread's return addresses with a stack of its own. */
 int sys_has_shadow_stack(void);
 

@@ -5,6 +5,8 @@
 #include "runtime/base/sys.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 
 void text_init(struct text *text, char *buffer, size_t capacity) {
@@ -30,7 +32,7 @@ void text_add(struct text *text, const char *string) {
 /* The bytes of the character at `at` that no terminal should get; 0: it may have it. The same as in
  * the tools (analyze/rows/safetext.c): C0, DEL, C1, separators of lines, marks and overrides of
  * the direction of writing. */
-static size_t unsafe_length(const unsigned char *at) {
+static size_t text_unsafe_length(const unsigned char *at) {
     if (at[0] < ' ' || at[0] == 0x7f) {
         return 1;
     }
@@ -45,17 +47,17 @@ static size_t unsafe_length(const unsigned char *at) {
 }
 
 /* How many bytes follow the first one of a character; of what is none as well. */
-static size_t following(unsigned char first) {
+static size_t text_following(unsigned char first) {
     return first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
 }
 
 /* Up to the end, or to that byte; returns where it ended. */
-static const char *add_safe_until(struct text *text, const char *string, unsigned char stop) {
+static const char *text_add_until(struct text *text, const char *string, unsigned char stop) {
     const unsigned char *at = (const unsigned char *)string;
     while (*at != '\0' && *at != stop) {
-        size_t unsafe = unsafe_length(at);
+        size_t unsafe = text_unsafe_length(at);
         size_t length = 1;
-        size_t most = following(*at);
+        size_t most = text_following(*at);
         while (unsafe == 0 && length <= most && (at[length] & 0xc0) == 0x80) {
             length++;
         }
@@ -70,11 +72,11 @@ static const char *add_safe_until(struct text *text, const char *string, unsigne
 }
 
 void text_add_safe(struct text *text, const char *string) {
-    add_safe_until(text, string, '\0');
+    text_add_until(text, string, '\0');
 }
 
 /* As the tools have it (analyze/rows/safetext.c): letters beyond ASCII mean nothing to a shell. */
-static bool is_plain(unsigned char byte) {
+static bool text_is_plain(unsigned char byte) {
     static const char plain[] = "_-+=./,:@%";
     if (byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
         (byte >= 'a' && byte <= 'z')) {
@@ -90,7 +92,7 @@ static bool is_plain(unsigned char byte) {
 
 void text_add_shell_word(struct text *text, const char *string) {
     const char *at = string;
-    while (*at != '\0' && is_plain((unsigned char)*at)) {
+    while (*at != '\0' && text_is_plain((unsigned char)*at)) {
         at++;
     }
     if (*at == '\0' && at != string) {
@@ -98,15 +100,15 @@ void text_add_shell_word(struct text *text, const char *string) {
         return;
     }
     text_add(text, "'");
-    at = add_safe_until(text, string, '\'');
+    at = text_add_until(text, string, '\'');
     while (*at != '\0') {
         text_add(text, "'\\''");
-        at = add_safe_until(text, at + 1, '\'');
+        at = text_add_until(text, at + 1, '\'');
     }
     text_add(text, "'");
 }
 
-static void add_digits(struct text *text, uint64_t number, unsigned base, unsigned group) {
+static void text_add_digits(struct text *text, uint64_t number, unsigned base, unsigned group) {
     char digits[32];
     size_t at = sizeof digits;
     unsigned count = 0;
@@ -121,40 +123,98 @@ static void add_digits(struct text *text, uint64_t number, unsigned base, unsign
     text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
-void text_add_number(struct text *text, uint64_t number) {
-    add_digits(text, number, 10, 0);
-}
-
-void text_add_grouped(struct text *text, uint64_t number) {
-    add_digits(text, number, 10, 3);
-}
-
-void text_add_hex(struct text *text, uint64_t number) {
-    text_add(text, "0x");
-    add_digits(text, number, 16, 0);
-}
-
-void text_add_size(struct text *text, uint64_t bytes) {
+struct text_size text_size(uint64_t bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    struct text_size size;
     unsigned unit = 0;
     uint64_t whole;
     uint64_t tenths;
-    if (bytes < 1024) {
-        text_add_number(text, bytes);
-        text_add(text, " B");
-        return;
-    }
     while (unit < 5 && (bytes >> (10 * unit)) >= 1024) {
         unit++;
     }
     /* Rounded to the nearest tenth, without overflow up to the largest size there is. */
     whole = UINT64_C(1) << (10 * unit);
     tenths = bytes / whole * 10 + (bytes % whole * 10 + whole / 2) / whole;
-    text_add_number(text, tenths / 10);
-    text_add(text, ".");
-    text_add_number(text, tenths % 10);
-    text_add(text, " ");
-    text_add(text, units[unit]);
+    if (unit == 0) {
+        text_print(size.text, sizeof size.text, "%" PRIu64 " B", bytes);
+    } else {
+        text_print(size.text, sizeof size.text, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10,
+                   tenths % 10, units[unit]);
+    }
+    return size;
+}
+
+/* What stands behind a % in a format; returns what is behind that. */
+static const char *text_convert(struct text *text, const char *at, va_list *list) {
+    unsigned group = *at == '\'' ? 3 : 0;
+    int has_prefix = *at == '#';
+    int most = INT_MAX;
+    int longs = 0;
+    at += group != 0 || has_prefix;
+    if (*at == '.') {
+        most = va_arg(*list, int);
+        at += 2;
+    }
+    for (; *at == 'l'; at++) {
+        longs++;
+    }
+    if (*at == 's') {
+        const char *string = va_arg(*list, const char *);
+        size_t length = 0;
+        while (length < (size_t)most && string[length] != '\0') {
+            length++;
+        }
+        if (text->is_safe) {
+            text_add_safe(text, string);
+        } else {
+            text_add_bytes(text, string, length);
+        }
+    } else if (*at == 'd') {
+        int64_t number = va_arg(*list, int);
+        text_add(text, number < 0 ? "-" : "");
+        text_add_digits(text, (uint64_t)(number < 0 ? -number : number), 10, 0);
+    } else {
+        uint64_t number = longs == 0   ? va_arg(*list, unsigned)
+                          : longs == 1 ? va_arg(*list, unsigned long)
+                                       : va_arg(*list, unsigned long long);
+        text_add(text, has_prefix ? "0x" : "");
+        text_add_digits(text, number, *at == 'x' ? 16 : 10, group);
+    }
+    return at + 1;
+}
+
+static void text_add_list(struct text *text, const char *format, va_list *list) {
+    while (*format != '\0') {
+        const char *at = format;
+        while (*at != '\0' && *at != '%') {
+            at++;
+        }
+        text_add_bytes(text, format, (size_t)(at - format));
+        format = *at == '%' ? text_convert(text, at + 1, list) : at;
+    }
+}
+
+void text_format(struct text *text, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    text_add_list(text, format, &list);
+    va_end(list);
+}
+
+int text_print(char *buffer, size_t capacity, const char *format, ...) {
+    struct text text;
+    va_list list;
+    text_init(&text, buffer, capacity);
+    va_start(list, format);
+    text_add_list(&text, format, &list);
+    va_end(list);
+    return text.cut ? -1 : 0;
+}
+
+void text_add_suffix(struct text *text, unsigned number) {
+    if (number > 1) {
+        text_format(text, ".%u", number);
+    }
 }
 
 size_t text_length(const char *string) {
@@ -163,6 +223,17 @@ size_t text_length(const char *string) {
         length++;
     }
     return length;
+}
+
+uint64_t text_read_number(const char **at) {
+    uint64_t number = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(**at - '0'), &number)) {
+            number = UINT64_MAX; /* and so at each further digit */
+        }
+    }
+    return number;
 }
 
 int text_equal(const char *a, const char *b) {
@@ -246,49 +317,37 @@ void log_write(const char *text, size_t size) {
     }
 }
 
-void log_at(enum log_level level, const char *a, const char *b, const char *c) {
+void log_at(enum log_level level, const char *format, ...) {
     char buffer[1024];
     struct text line;
+    va_list list;
     if (level > highest_level) {
         return;
     }
     text_init(&line, buffer, sizeof buffer - 1); /* one place kept for the end of the line */
+    line.is_safe = 1;
     text_add(&line, "memtrace: ");
-    text_add_safe(&line, a);
-    text_add_safe(&line, b != NULL ? b : "");
-    text_add_safe(&line, c != NULL ? c : "");
+    va_start(list, format);
+    text_add_list(&line, format, &list);
+    va_end(list);
     buffer[line.length++] = '\n';
     log_write(buffer, line.length);
 }
 
-void log_line(const char *a, const char *b, const char *c) {
-    log_at(LOG_LEVEL_WARNING, a, b, c);
-}
-
-void log_error(const char *a, const char *b, const char *c) {
-    log_at(LOG_LEVEL_ERROR, a, b, c);
-}
-
-static long write_loud(int fd, const char *at, size_t size) {
-    while (size != 0) {
-        long written = sys_write(fd, at, size);
-        if (written == -EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return written < 0 ? written : -EIO;
-        }
-        at += written;
-        size -= (size_t)written;
-    }
-    return 0;
-}
-
 long write_all(int fd, const void *bytes, size_t size) {
+    const char *at = bytes;
     struct sys_quiet quiet;
-    long result;
+    long result = 0;
     sys_quiet_begin(&quiet);
-    result = write_loud(fd, bytes, size);
+    while (size != 0 && result == 0) {
+        long written = sys_write(fd, at, size);
+        if (written > 0) {
+            at += written;
+            size -= (size_t)written;
+        } else if (written != -EINTR) {
+            result = written < 0 ? written : -EIO;
+        }
+    }
     sys_quiet_end(&quiet);
     return result;
 }

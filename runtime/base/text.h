@@ -6,6 +6,7 @@
 #ifndef RUNTIME_BASE_TEXT_H
 #define RUNTIME_BASE_TEXT_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct text {
     size_t capacity; /* at least 1 */
     size_t length;   /* without the terminator, which is always there; < capacity */
     int cut;         /* something did not fit */
+    int is_safe;     /* what text_format() adds for %s is made so, as text_add_safe() does */
 };
 
 void text_init(struct text *text, char *buffer, size_t capacity);
@@ -23,12 +25,25 @@ void text_add_bytes(struct text *text, const char *bytes, size_t size);
 void text_add_safe(struct text *text, const char *string);
 /* The same as one word for a shell: in quotes, if it needs any. */
 void text_add_shell_word(struct text *text, const char *string);
-void text_add_number(struct text *text, uint64_t number);
-void text_add_grouped(struct text *text, uint64_t number); /* 1,234,567 */
-void text_add_hex(struct text *text, uint64_t number);     /* 0x12ab */
-void text_add_size(struct text *text, uint64_t bytes);     /* 12.3 MiB */
+
+/* Adds what printf would, which the compiler checks; of its conversions there are %s and %.*s, %d,
+ * %u and %x, the last two with l and ll (PRIu64), %'u (1,234,567) and %#x (0x12ab, and 0x0). */
+void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What makes names different: ".2", ".3" and so on, nothing for the first. */
+void text_add_suffix(struct text *text, unsigned number);
+/* The same as text_format(), as the whole text of a buffer. 0, or -1: it was cut. */
+int text_print(char *buffer, size_t capacity, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "12.3 MiB", to be formatted by %s: text_size(bytes).text. */
+struct text_size {
+    char text[16];
+};
+struct text_size text_size(uint64_t bytes);
 
 size_t text_length(const char *string);
+/* The number whose digits begin at *at, which moves behind them: 0 where there are none, UINT64_MAX
+ * if it is larger than that. */
+uint64_t text_read_number(const char **at);
 int text_equal(const char *a, const char *b);
 int text_starts(const char *string, const char *prefix);
 int text_holds(const char *string, const char *part);
@@ -38,10 +53,10 @@ const char *text_base_name(const char *path);
 /* Which lines are written: those of a level and all that are graver. */
 enum log_level { LOG_LEVEL_NONE, LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 void log_set_level(enum log_level level); /* LOG_LEVEL_WARNING at first */
-/* One line "memtrace: <a><b><c>\n" in one write to stderr. NULLs are left out. */
-void log_at(enum log_level level, const char *a, const char *b, const char *c);
-void log_line(const char *a, const char *b, const char *c);  /* a warning */
-void log_error(const char *a, const char *b, const char *c); /* something asked for is missing */
+/* One line "memtrace: ...\n", as text_format() has it, in one write to stderr. */
+void log_at(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define log_line(...)  log_at(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_error(...) log_at(LOG_LEVEL_ERROR, __VA_ARGS__) /* something asked for is missing */
 /* At the start: what standard error is. A file that the program opens as descriptor 2 later, once
  * it has closed that, is none of ours. */
 void log_note_stderr(void);

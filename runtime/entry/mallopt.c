@@ -35,22 +35,15 @@ static const char *name_of(int parameter) {
     return NULL;
 }
 
-static void add_signed(struct text *text, int number) {
-    text_add(text, number < 0 ? "-" : "");
-    text_add_number(text, number < 0 ? 0 - (uint64_t)(int64_t)number : (uint64_t)number);
-}
-
 /* "M_MMAP_THRESHOLD=65536" */
 static void spell(struct text *text, int parameter, int value, int result) {
     const char *name = name_of(parameter);
     if (name != NULL) {
         text_add(text, name);
     } else {
-        add_signed(text, parameter);
+        text_format(text, "%d", parameter);
     }
-    text_add(text, "=");
-    add_signed(text, value);
-    text_add(text, result == 0 ? " (refused)" : "");
+    text_format(text, "=%d%s", value, result == 0 ? " (refused)" : "");
 }
 
 PUBLIC int mallopt(int parameter, int value) {

@@ -120,16 +120,15 @@ int othermalloc_calls_next(const char *executable) {
 
 void othermalloc_warn(const struct memtrace_malloc *found, const char *executable) {
     if (found->place == MEMTRACE_MALLOC_LIBRARY) {
-        log_line("malloc is that of ", found->name,
-                 ", which was loaded before libmemtrace: what it gives out is not counted; start "
-                 "the program with `memtrace run`");
+        log_line("malloc is that of %s, which was loaded before libmemtrace: what it gives out is "
+                 "not counted; start the program with `memtrace run`",
+                 found->name);
     } else if (found->place == MEMTRACE_MALLOC_PROGRAM) {
-        log_line(text_base_name(executable),
-                 has_sanitizer() ? " has a sanitizer's malloc linked into it"
-                                 : " has a malloc of its own",
-                 has_sanitizer() ? ": what it gives out is not counted; profile a build without "
-                                   "the sanitizer"
-                                 : ": what it gives out is not counted; try `memtrace run "
-                                   "--alloc auto`, or link the allocator as a shared library");
+        log_line(has_sanitizer()
+                     ? "%s has a sanitizer's malloc linked into it: what it gives out is not "
+                       "counted; profile a build without the sanitizer"
+                     : "%s has a malloc of its own: what it gives out is not counted; try "
+                       "`memtrace run --alloc auto`, or link the allocator as a shared library",
+                 text_base_name(executable));
     }
 }

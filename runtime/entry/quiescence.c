@@ -69,25 +69,19 @@ static void find_threads(struct crowd *crowd) {
         }
     }
     crowd->is_whole &= size == 0;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
+    sys_close(fd);
 }
 
 /* What the file says, with a 0 at the end; or nothing. So many bytes, or less than 0. */
 static long read_of(const char *base, uint32_t number, const char *name, char *buffer,
                     size_t size) {
-    struct text path;
     long got = -1;
     long fd;
-    text_init(&path, buffer, size);
-    text_add(&path, base);
-    text_add_number(&path, number);
-    text_add(&path, name);
+    text_print(buffer, size, "%s%u%s", base, number, name);
     fd = sys_open(buffer, O_RDONLY | O_CLOEXEC, 0);
     if (fd >= 0) {
         got = sys_read((int)fd, buffer, size - 1);
-        sys_close((int)fd);
+        sys_close(fd);
     }
     buffer[got > 0 ? got : 0] = '\0';
     return got;

@@ -106,10 +106,8 @@ static void mark(struct thread *thread, const char *what, const struct base *bas
     text_init(&text, buffer, sizeof buffer);
     text_add(&text, what);
     if (base != NULL) {
-        text_add_grouped(&text, base->blocks);
-        text_add(&text, " blocks with ");
-        text_add_grouped(&text, base->bytes);
-        text_add(&text, " bytes were there before");
+        text_format(&text, "%'" PRIu64 " blocks with %'" PRIu64 " bytes were there before",
+                    base->blocks, base->bytes);
     }
     if (thread->stream != NULL) {
         recorder_mark(thread->stream, MEMTRACE_MARK_POINT, 0, buffer, text.length);

@@ -214,8 +214,7 @@ int sites_carry_out(const struct plan *plan) {
     }
     for (uint32_t i = 0; i < head->block_count; i++) {
         if (map_block(plan, &head->block[i]) != 0) {
-            log_line("--alloc: no room near the program's code: its functions are not counted",
-                     NULL, NULL);
+            log_line("--alloc: no room near the program's code: its functions are not counted");
             return -1;
         }
     }
@@ -226,8 +225,7 @@ int sites_carry_out(const struct plan *plan) {
     }
     if (failed != 0) {
         log_error("--alloc: functions whose code may not be changed, has been, or may be running: "
-                  "they are not counted",
-                  NULL, NULL);
+                  "they are not counted");
     }
     return 0;
 }

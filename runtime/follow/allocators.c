@@ -110,7 +110,7 @@ static void read_plan(const char *path, int (*may_run)(uintptr_t address)) {
         plan.size = (uint64_t)status.st_size;
         plan.head = read_file((int)fd, plan.size);
     }
-    sys_close((int)fd);
+    sys_close(fd);
     if (plan.head != NULL) {
         if (sites_plan_is_sound(&plan)) {
             sites_carry_out(&plan);
@@ -132,22 +132,12 @@ static void ask(int (*may_run)(uintptr_t address)) {
                          runtime.settings.alloc,
                          NULL};
     const uint64_t *entry = (const uint64_t *)&machine_allocator_entries;
-    struct text text;
-    text_init(&text, pid, sizeof pid);
-    text_add_number(&text, sys_getpid());
-    text_init(&text, path, sizeof path);
-    text_add(&text, runtime.space.path);
-    text_add(&text, ".plan");
-    text_init(&text, entries, sizeof entries);
-    for (int i = 0; i < 3; i++) {
-        text_add(&text, i != 0 ? "," : "");
-        text_add_hex(&text, entry[i]);
-    }
-    text_init(&text, at, sizeof at);
-    text_add_hex(&text, (uintptr_t)sites);
-    text_init(&text, first, sizeof first);
-    text_add_number(&text, site_count);
-    text_add(&text, is_asked ? "+" : "");
+    text_print(pid, sizeof pid, "%u", sys_getpid());
+    text_print(path, sizeof path, "%s.plan", runtime.space.path);
+    text_print(entries, sizeof entries, "%#" PRIx64 ",%#" PRIx64 ",%#" PRIx64, entry[0], entry[1],
+               entry[2]);
+    text_print(at, sizeof at, "%#" PRIxPTR, (uintptr_t)sites);
+    text_print(first, sizeof first, "%u%s", site_count, is_asked ? "+" : "");
     is_asked = 1;
     if (companion_ask(&runtime.settings, arguments, environ) == 0) {
         read_plan(path, may_run);
@@ -165,8 +155,7 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
     }
     if (&machine_allocator_entries == NULL) {
         if (!is_asked) {
-            log_line("--alloc: functions cannot be led to MemTrace on this machine yet", NULL,
-                     NULL);
+            log_line("--alloc: functions cannot be led to MemTrace on this machine yet");
         }
         is_asked = 1;
     } else {

@@ -37,9 +37,7 @@ long written_pages_open(void) {
 }
 
 void written_pages_close(long pagemap) {
-    if (pagemap >= 0) {
-        sys_close((int)pagemap);
-    }
+    sys_close(pagemap);
 }
 
 void written_pages_look(long pagemap, const uint8_t *start, size_t pages, unsigned char *page) {

@@ -232,22 +232,16 @@ PUBLIC void memtrace_print_trace(const void *address) {
     char buffer[256];
     struct text text;
     text_init(&text, buffer, sizeof buffer);
-    text_add(&text, "memtrace: ");
-    text_add_hex(&text, (uintptr_t)address);
+    text_format(&text, "memtrace: %#" PRIxPTR, (uintptr_t)address);
     if (!is_profiled() || !find_block(machine_untagged(address), &block)) {
         text_add(&text, is_profiled() ? " is not a live block\n" : ": nothing is profiled here\n");
         write_all(2, text.start, text.length);
         return;
     }
-    text_add(&text, " lies in a block of ");
-    text_add_grouped(&text, block.size);
-    text_add(&text, " bytes at ");
-    text_add_hex(&text, block.start);
-    text_add(&text, ", allocated ");
-    text_add_number(&text, age_of(&block) / 1000000);
-    text_add(&text, " ms ago by thread ");
-    text_add_number(&text, block.thread);
-    text_add(&text, ", at\n");
+    text_format(&text,
+                " lies in a block of %'" PRIu64 " bytes at %#" PRIxPTR ", allocated %" PRIu64
+                " ms ago by thread %u, at\n",
+                block.size, block.start, age_of(&block) / 1000000, block.thread);
     write_all(2, text.start, text.length);
     survey_write_frames(2, &runtime.tree, &runtime.modules, block.context);
 }

@@ -5,7 +5,6 @@
 
 #include "memtrace/emulator.h"
 #include "runtime/base/handed.h"
-#include "runtime/base/pathsearch.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
@@ -56,16 +55,11 @@ struct plan {
     int by_emulator; /* qemu is told to load it, for the program that it runs */
 };
 
-/* The first of $PATH's programs of this name, as execvp takes it. 0: there is none. */
-static int find_program(const char *name, char *path, size_t capacity) {
-    const char *folders = handed_variable(environ, "PATH=");
-    return pathsearch_find(folders, PATHSEARCH_TAKE_EMPTY, name, path, capacity);
-}
-
 static COLD struct exec_target look_by_name(const char *name, char *const argv[]) {
     char path[PATH_MAX];
-    return find_program(name, path, sizeof path) ? exec_target_look(path, argv)
-                                                 : (struct exec_target){.kind = EXEC_UNTOLD};
+    return handed_program(environ, HANDED_TAKE_EMPTY, name, path, sizeof path)
+               ? exec_target_look(path, argv)
+               : (struct exec_target){.kind = EXEC_UNTOLD};
 }
 
 static struct exec_target look_at(const char *program, int by_name, char *const argv[]) {
@@ -150,9 +144,7 @@ static int can_be_opened(const char *library, size_t length) {
 
 static int is_there(const char *path) {
     long fd = sys_open(path, O_PATH, 0);
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
+    sys_close(fd);
     return fd >= 0;
 }
 
@@ -242,8 +234,7 @@ static int is_filtered(void) {
     if (!is_told) {
         is_told = 1;
         log_line("a program that is started under a seccomp filter, which allows less than is "
-                 "needed, is not profiled",
-                 NULL, NULL);
+                 "needed, is not profiled");
     }
     return 1;
 }
@@ -286,19 +277,18 @@ static struct plan plan_for(const struct exec_call *call, char *const envp[]) {
 /* What loads the library: "LD_PRELOAD=ours", before what the program has set itself, or of an
  * emulator "QEMU_SET_ENV=LD_PRELOAD=ours", behind that. */
 static char *with_library(const struct plan *plan, const char *theirs, char preload[PRELOAD_SIZE]) {
-    struct text text;
-    text_init(&text, preload, PRELOAD_SIZE);
+    int length = (int)plan->library_length;
+    int is_cut;
     if (plan->by_emulator) {
-        text_add(&text, theirs != NULL ? theirs : EMULATOR);
-        text_add(&text, theirs != NULL ? "," : "");
+        is_cut = text_print(preload, PRELOAD_SIZE, "%s%s" PRELOAD "%.*s",
+                            theirs != NULL ? theirs : EMULATOR, theirs != NULL ? "," : "", length,
+                            plan->library);
+    } else {
+        is_cut = text_print(preload, PRELOAD_SIZE, PRELOAD "%.*s%s%s", length, plan->library,
+                            theirs != NULL ? ":" : "",
+                            theirs != NULL ? theirs + sizeof PRELOAD - 1 : "");
     }
-    text_add(&text, PRELOAD);
-    text_add_bytes(&text, plan->library, plan->library_length);
-    if (!plan->by_emulator && theirs != NULL) {
-        text_add(&text, ":");
-        text_add(&text, theirs + sizeof PRELOAD - 1);
-    }
-    return text.cut && theirs != NULL ? with_library(plan, NULL, preload) : preload;
+    return is_cut && theirs != NULL ? with_library(plan, NULL, preload) : preload;
 }
 
 /* Whether the program, which is `memtrace run` then, starts a run of its own: what it starts is of

@@ -188,9 +188,7 @@ static struct exec_target look(const char *path, char interpreter[256]) {
         int is_elf = size >= (long)sizeof start.elf &&
                      __builtin_memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0;
         struct exec_target found = is_elf ? look_at_elf(path, (int)fd, &start.elf) : untold;
-        if (fd >= 0) {
-            sys_close((int)fd);
-        }
+        sys_close(fd);
         if (is_elf || size <= 0) {
             return found;
         }

@@ -13,6 +13,7 @@
 #include "runtime/base/handed.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/own_maps.h"
+#include "runtime/base/proc.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
@@ -37,7 +38,6 @@
 #include "runtime/reach/attach.h"
 #include "runtime/reach/loader.h"
 #include "runtime/record/finish.h"
-#include "runtime/record/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -114,8 +114,7 @@ static int make_structures(void) {
         limits_memory() >= UINTPTR_MAX; /* else it is the program's: ulimit -v, -d */
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
         ledger_init(&runtime.ledger, &runtime.space) != 0 || make_own_contexts() != 0) {
-        log_error("not enough address space to profile (ulimit -v?); the program goes on without",
-                  NULL, NULL);
+        log_error("not enough address space to profile (ulimit -v?); the program goes on without");
         return -1;
     }
     runtime_tell_tables();
@@ -403,8 +402,8 @@ static int is_recorded(const struct memtrace_header *header) {
         return 0; /* who writes the recording does no more than that */
     }
     if (!is_collected(header)) {
-        log_line("the recording has lost its collector; the next memtrace command finishes ",
-                 runtime.recorder.recording->path, NULL);
+        log_line("the recording has lost its collector; the next memtrace command finishes %s",
+                 runtime.recorder.recording->path);
     }
     return 1;
 }
@@ -431,12 +430,8 @@ static void write_all_out(struct memtrace_header *header) {
 /* Whether who writes the recording sees the files that this process does, as far as can be told. */
 static int shares_mounts(const struct memtrace_header *header) {
     char path[48], own[64], others[64];
-    struct text text;
     long size = sys_readlink("/proc/self/ns/mnt", own, sizeof own);
-    text_init(&text, path, sizeof path);
-    text_add(&text, "/proc/");
-    text_add_number(&text, LOAD_RELAXED(&header->collector_pid));
-    text_add(&text, "/ns/mnt");
+    text_print(path, sizeof path, "/proc/%u/ns/mnt", LOAD_RELAXED(&header->collector_pid));
     return size > 0 && sys_readlink(path, others, sizeof others) == size &&
            memcmp(own, others, (size_t)size) == 0;
 }
@@ -548,24 +543,18 @@ void runtime_print_top(void) {
     struct memtrace_header *header = runtime.space.header;
     struct survey survey;
     char buffer[256];
-    struct text text;
     long fd = header->log[0] != '\0' ? finish_open_log(header) : log_has_stderr() ? 2 : -1;
     if (fd < 0 || survey_make(&survey, &runtime.space, &runtime.tree) != 0) {
         return;
     }
-    text_init(&text, buffer, sizeof buffer);
-    text_add(&text, "memtrace: snapshot ");
-    text_add_number(&text, ++runtime.snapshots_done);
-    text_add(&text, ", churn ");
-    text_add_size(&text, header->churn_bytes);
-    text_add(&text, ", live ");
-    text_add_size(&text, survey.total.alloc_bytes - survey.total.free_bytes);
-    text_add(&text, "\n");
-    write_all((int)fd, text.start, text.length);
+    text_print(buffer, sizeof buffer, "memtrace: snapshot %u, churn %s, live %s\n",
+               ++runtime.snapshots_done, text_size(header->churn_bytes).text,
+               text_size(survey.total.alloc_bytes - survey.total.free_bytes).text);
+    write_all((int)fd, buffer, text_length(buffer));
     survey_write_top((int)fd, &survey, &runtime.tree, &runtime.modules, header->top, NULL, NULL);
     survey_free(&survey);
     if (fd != 2) {
-        sys_close((int)fd);
+        sys_close(fd);
     }
 }
 

@@ -16,15 +16,6 @@
 /* "NAME=value" strings, an empty one at the end: memtrace_instrument() links them in. */
 extern const char memtrace_defaults[] __attribute__((weak));
 
-static void report_unknown(const char *name) {
-    char buffer[160];
-    struct text text;
-    text_init(&text, buffer, sizeof buffer);
-    text_add(&text, "; the nearest is ");
-    text_add(&text, variable_nearest(name));
-    log_line("no such environment variable: ", name, buffer);
-}
-
 /* "NAME=value". */
 static void apply(struct settings *settings, const char *entry) {
     char name[64];
@@ -40,9 +31,10 @@ static void apply(struct settings *settings, const char *entry) {
     }
     result = variable_set(settings, name, entry + length + 1);
     if (result > 0) {
-        report_unknown(name);
+        log_line("no such environment variable: %s; the nearest is %s", name,
+                 variable_nearest(name));
     } else if (result < 0) {
-        log_line("bad value, the default is used: ", entry, NULL);
+        log_line("bad value, the default is used: %s", entry);
     }
 }
 
@@ -72,11 +64,7 @@ int settings_are_off(char *const environment[]) {
 /* To programs that this one starts, which take it out of their environment again. */
 static void hand_on_run(uint64_t run) {
     char buffer[64];
-    struct text entry;
-    text_init(&entry, buffer, sizeof buffer);
-    text_add(&entry, "MEMTRACE_RUN=");
-    text_add_number(&entry, run);
-    text_add(&entry, ".0");
+    text_print(buffer, sizeof buffer, "MEMTRACE_RUN=%" PRIu64 ".0", run);
     exec_keep(buffer, text_length(buffer));
     exec_keep("MEMTRACE_ADDED=MEMTRACE_RUN", sizeof "MEMTRACE_ADDED=MEMTRACE_RUN" - 1);
 }

@@ -125,7 +125,7 @@ static void act(int number) {
     case SIGNAL_NOTHING:
         return;
     }
-    log_at(LOG_LEVEL_INFO, "a signal: counting is ", switch_is_on() ? "on" : "off", NULL);
+    log_at(LOG_LEVEL_INFO, "a signal: counting is %s", switch_is_on() ? "on" : "off");
 }
 
 /* The program's own handler, if it set one. */

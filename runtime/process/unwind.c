@@ -24,18 +24,13 @@ static int sanitizer_unwinds(void) {
     return __asan_init != NULL || __lsan_init != NULL;
 }
 
-/* It shows stacks of its own, and no guard's table is on them. */
-static int is_in_valgrind(void) {
-    const uint64_t running_on_valgrind[6] = {0x1001};
-    return MACHINE_ASKS_VALGRIND && machine_ask_valgrind(running_on_valgrind) != 0;
-}
-
 static int can_patch(void) {
     if (!MACHINE_HAS_GUARDS || !libc_allows_guards() || sys_has_shadow_stack()) {
         return 0;
     }
+    /* Valgrind shows stacks of its own, and no guard's table is on them. */
     return runtime.settings.unwind == UNWIND_PATCH ||
-           (!program_reads_return_addresses() && !sanitizer_unwinds() && !is_in_valgrind());
+           (!program_reads_return_addresses() && !sanitizer_unwinds() && !sys_in_valgrind());
 }
 
 void unwind_choose(void) {
@@ -47,8 +42,7 @@ void unwind_choose(void) {
         runtime.world.patches = can_patch();
         if (!runtime.world.patches) {
             log_line("MEMTRACE_UNWIND=patch: not with a hardware shadow stack, on this machine or "
-                     "with this C library; stacks are verified",
-                     NULL, NULL);
+                     "with this C library; stacks are verified");
         }
         break;
     case UNWIND_LIBUNWIND:
@@ -57,15 +51,13 @@ void unwind_choose(void) {
         thread_start_self();
         if (runtime.world.libunwind == NULL) {
             log_line("MEMTRACE_UNWIND=libunwind: libunwind.so.8 cannot be loaded; stacks are "
-                     "verified",
-                     NULL, NULL);
+                     "verified");
         }
         break;
     case UNWIND_FP:
         if (!MACHINE_HAS_FP_CHAIN) {
             log_line("MEMTRACE_UNWIND=fp: on this machine frame pointers make no chain; stacks are "
-                     "verified",
-                     NULL, NULL);
+                     "verified");
         }
         break;
     default:

@@ -76,16 +76,10 @@ static void visit(void *argument, const struct reloc *word) {
 
 static void say_what_was_left(const struct pass *pass) {
     static int said;
-    char line[400];
-    struct text text;
-    if (pass->left == 0 || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) {
-        return;
+    if (pass->left != 0 && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) {
+        log_line("inject: %u calls of an allocator cannot be followed, in %s", pass->left,
+                 pass->of[0] != '\0' ? pass->of : "the program");
     }
-    text_init(&text, line, sizeof line);
-    text_add_number(&text, pass->left);
-    text_add(&text, " calls of an allocator cannot be followed, in ");
-    text_add(&text, pass->of[0] != '\0' ? pass->of : "the program");
-    log_line("inject: ", line, NULL);
 }
 
 void inject_run(void) {

@@ -2,7 +2,6 @@
 /* companion.c: starts the collector of a program that runs without `memtrace run`. See finish.h. */
 #define _GNU_SOURCE
 #include "runtime/base/handed.h"
-#include "runtime/base/pathsearch.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
@@ -21,21 +20,16 @@ static int exists(const char *path) {
 static int find_command(char *path, size_t capacity) {
     static const char *const places[] = {"/../bin/memtrace", "/../../bin/memtrace"};
     const char *library = libc_own_path();
-    struct text text;
     const char *base;
     if (library == NULL) { /* the runtime is a part of the program */
-        return pathsearch_find(handed_variable(environ, "PATH="), PATHSEARCH_SKIP_EMPTY, "memtrace",
-                               path, capacity)
-                   ? 0
-                   : -1;
+        return handed_program(environ, HANDED_SKIP_EMPTY, "memtrace", path, capacity) ? 0 : -1;
     }
     base = text_base_name(library);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        text_init(&text, path, capacity);
-        text_add_bytes(&text, library, (size_t)(base - library));
-        text_add(&text, base == library ? "." : ""); /* found by a bare name */
-        text_add(&text, places[i] + (base != library));
-        if (!text.cut && exists(path)) {
+        /* ".": found by a bare name. */
+        if (text_print(path, capacity, "%.*s%s%s", (int)(base - library), library,
+                       base == library ? "." : "", places[i] + (base != library)) == 0 &&
+            exists(path)) {
             return 0;
         }
     }
@@ -51,12 +45,10 @@ static bool is_kept(const char *variable) {
 /* Who may read what the companion writes: as the settings say, which need not come from the
  * environment (memtrace attach). */
 static char *mode_variable(const struct settings *settings) {
-    static char variable[] = "MEMTRACE_MODE=0000";
-    char *digit = &variable[sizeof variable - 1];
+    static char variable[sizeof "MEMTRACE_MODE=0000"];
     uint32_t mode = settings->file_mode;
-    for (int i = 0; i < 3; i++, mode >>= 3) {
-        *--digit = (char)('0' + (mode & 7));
-    }
+    text_print(variable, sizeof variable, "MEMTRACE_MODE=0%u%u%u", mode >> 6 & 7, mode >> 3 & 7,
+               mode & 7);
     return variable;
 }
 
@@ -98,15 +90,13 @@ int companion_start(struct region *region, char *const environment[]) {
                      ? "no memtrace command beside the library: nothing is recorded"
                      : "no memtrace command beside the library: the program itself prints the "
                        "top-N, when enough memory was churned and at the end, as module+offset "
-                       "lines for `memtrace symbolize`",
-                 NULL, NULL);
+                       "lines for `memtrace symbolize`");
         return -1;
     }
     copy_environment(region->settings, environment, clean, sizeof clean / sizeof clean[0]);
     if (sys_spawn_detached(command_path, argv, clean) != 0) {
         log_line("the memtrace command cannot be started: nothing is recorded or reported "
-                 "meanwhile",
-                 NULL, NULL);
+                 "meanwhile");
         return -1;
     }
     return 0;
@@ -116,13 +106,13 @@ int companion_ask(const struct settings *settings, char *const argv[], char *con
     enum { CANNOT_RUN = 127 };
     int status;
     if (choose_command(settings, command_path, sizeof command_path) != 0) {
-        log_error("no memtrace command beside the library: ", argv[1], " cannot be asked");
+        log_error("no memtrace command beside the library: %s cannot be asked", argv[1]);
         return -1;
     }
     copy_environment(settings, environment, clean, sizeof clean / sizeof clean[0]);
     status = sys_run(command_path, argv, clean);
     if (status < 0 || status == CANNOT_RUN) {
-        log_error("the memtrace command cannot be started: ", argv[1], " cannot be asked");
+        log_error("the memtrace command cannot be started: %s cannot be asked", argv[1]);
     }
     return status;
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* finish.c: writing the profile and the summary at the end. See finish.h. */
+/*
+ * finish.c: writing the profile and the summary at the end. See finish.h.
+ *
+ * A run leaves one entry in the user's folder. Where no `memtrace run` sees to it, the first of its
+ * processes that ends writes a plain file. The next one finds it there, makes it a folder of the
+ * same name, and writes its own profile into that. There is one writer a process; signal-safe.
+ */
 #define _GNU_SOURCE
 #include "runtime/record/finish.h"
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/record/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +18,227 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/* --- the run's entry -------------------------------------------------------------------------- */
+
+/* Of what is made beside the profile; others of the run may take names and folders at any time. */
+enum { PATH_SIZE = sizeof((struct memtrace_header *)NULL)->output + 128, TRIES = 100 };
+
+/* The empty file by which later processes know the folder of their run. */
+static void entry_name_mark(char mark[PATH_SIZE], const char *folder, uint64_t run) {
+    text_print(mark, PATH_SIZE, "%s/.run-%" PRIu64, folder, run);
+}
+
+static int entry_is_folder(const char *path, uint64_t run) {
+    char mark[PATH_SIZE];
+    entry_name_mark(mark, path, run);
+    return sys_access(mark, F_OK) == 0;
+}
+
+enum entry_writer { NOBODY_OF_RUN, OTHER_OF_RUN, SELF };
+
+/* Who of the run has written the file; *found: its header. */
+static enum entry_writer entry_writer(const char *path, const struct memtrace_header *header,
+                                      struct memtrace_header *found) {
+    long fd = sys_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+    long size = fd < 0 ? fd : sys_pread((int)fd, found, sizeof *found, 0);
+    sys_close(fd);
+    if (size != (long)sizeof *found ||
+        __builtin_memcmp(found->magic, MEMTRACE_MAGIC, sizeof found->magic) != 0 ||
+        found->run.id != header->run.id) {
+        return NOBODY_OF_RUN;
+    }
+    return found->pid == header->pid && found->start_monotonic_ns == header->start_monotonic_ns &&
+                   found->run.pid_namespace == header->run.pid_namespace
+               ? SELF
+               : OTHER_OF_RUN;
+}
+
+/* --- names in the folder ---------------------------------------------------------------------- */
+
+/* FOLDER/PROGRAM.PID.mtp, with .2, .3 and so on before the ending. 0, or -1: that is too long. */
+static int entry_name(char path[PATH_SIZE], const char *folder, const struct memtrace_header *whose,
+                      unsigned number) {
+    enum { PROGRAM_MOST = 200 };
+    struct text text;
+    text_init(&text, path, PATH_SIZE);
+    text_format(&text, "%s/%.*s.%u", folder, PROGRAM_MOST, text_base_name(whose->executable),
+                whose->pid);
+    text_add_suffix(&text, number);
+    text_add(&text, ".mtp");
+    return text.cut ? -1 : 0;
+}
+
+static int entry_is_taken(char path[PATH_SIZE], const char *folder,
+                          const struct memtrace_header *whose, unsigned number) {
+    return entry_name(path, folder, whose, number) == 0 && sys_access(path, F_OK) == 0;
+}
+
+/* A name that nobody has: a pid is of one process only within a namespace. Names are taken from the
+ * first on, so a few looks are enough. 0, or -1: it is too long. */
+static int entry_name_free(char path[PATH_SIZE], const char *folder,
+                           const struct memtrace_header *whose) {
+    unsigned taken = 0;
+    unsigned end = 1;
+    while (end < 1u << 30 && entry_is_taken(path, folder, whose, end)) {
+        taken = end;
+        end *= 2;
+    }
+    while (end - taken > 1) {
+        unsigned middle = taken + (end - taken) / 2;
+        if (entry_is_taken(path, folder, whose, middle)) {
+            taken = middle;
+        } else {
+            end = middle;
+        }
+    }
+    return entry_name(path, folder, whose, end);
+}
+
+/* --- becoming a folder ------------------------------------------------------------------------ */
+
+/* A folder with a mark, beside the file. 0 or a negative errno. */
+static long entry_make_folder(char folder[PATH_SIZE], const struct memtrace_header *header) {
+    static char mark[PATH_SIZE];
+    struct text text;
+    long result = -EEXIST;
+    /* With a number: of another namespace's process, or left by a killed one. */
+    for (unsigned number = 1; result == -EEXIST && number <= TRIES; number++) {
+        text_init(&text, folder, PATH_SIZE);
+        text_format(&text, "%s.%u", header->output, header->pid);
+        text_add_suffix(&text, number);
+        text_add(&text, ".folder");
+        result = text.cut ? -ENAMETOOLONG : sys_mkdir(folder, 0777);
+    }
+    if (result == 0) {
+        entry_name_mark(mark, folder, header->run.id);
+        result = sys_open(mark, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        sys_close(result);
+    }
+    return result < 0 ? result : 0;
+}
+
+static void entry_remove_folder(const char *folder, uint64_t run) {
+    char mark[PATH_SIZE];
+    entry_name_mark(mark, folder, run);
+    sys_unlink(mark);
+    sys_rmdir(folder);
+}
+
+/* Moves another's file into the folder, under a name of its own. */
+static long entry_take_in(const char *path, const char *folder,
+                          const struct memtrace_header *other) {
+    static char name[PATH_SIZE];
+    long result = -EEXIST;
+    for (int tries = 0; result == -EEXIST && tries < TRIES; tries++) {
+        result =
+            entry_name_free(name, folder, other) != 0 ? -ENAMETOOLONG : sys_rename_new(path, name);
+    }
+    return result;
+}
+
+/* What was taken into `from` goes to the folder that counts. */
+static void entry_move_all(const char *from, const char *to, const struct memtrace_header *header,
+                           struct memtrace_header *other) {
+    static char buffer[4096] __attribute__((aligned(8)));
+    static char path[PATH_SIZE + 256];
+    long fd = sys_open(from, O_RDONLY | O_DIRECTORY, 0);
+    long size = fd;
+    while (fd >= 0 && (size = sys_list((int)fd, buffer, sizeof buffer)) > 0) {
+        for (long at = 0; at < size;) {
+            const struct sys_entry *entry = (const void *)(buffer + at);
+            if (text_print(path, sizeof path, "%s/%s", from, entry->name) == 0 &&
+                entry_writer(path, header, other) != NOBODY_OF_RUN) {
+                entry_take_in(path, to, other);
+            }
+            at += entry->size_bytes;
+        }
+    }
+    sys_close(fd);
+}
+
+/* The folder takes the file's place. Meanwhile others of the run may end, too: a new file there is
+ * taken in as well; a folder there is the one that counts. */
+static void entry_become_folder(struct memtrace_header *header, struct memtrace_header *other) {
+    static char folder[PATH_SIZE];
+    if (entry_make_folder(folder, header) != 0) {
+        return;
+    }
+    for (int tries = 0;
+         tries < TRIES && entry_writer(header->output, header, other) == OTHER_OF_RUN; tries++) {
+        if (entry_take_in(header->output, folder, other) == 0 &&
+            sys_rename(folder, header->output) == 0) {
+            return;
+        }
+    }
+    if (entry_is_folder(header->output, header->run.id)) {
+        entry_move_all(folder, header->output, header, other);
+    }
+    entry_remove_folder(folder, header->run.id);
+}
+
+/* --- placing ---------------------------------------------------------------------------------- */
+
+/* Before the profile is written to header.output: where another process of the same run has been
+ * before, header.output becomes a file in the run's folder. */
+static void entry_join(struct memtrace_header *header) {
+    static struct memtrace_header other; /* large */
+    static char name[PATH_SIZE];
+    int is_fit;
+    if (entry_writer(header->output, header, &other) == OTHER_OF_RUN) {
+        entry_become_folder(header, &other);
+    }
+    if (entry_is_folder(header->output, header->run.id)) {
+        is_fit = entry_name(name, header->output, header, 1) == 0;
+        if (entry_writer(name, header, &other) != SELF) { /* before an exec that failed */
+            is_fit = entry_name_free(name, header->output, header) == 0;
+        }
+        if (is_fit && text_length(name) < sizeof header->output) {
+            text_copy(header->output, sizeof header->output, name);
+        }
+    }
+}
+
+/* The file says where it is. */
+static void entry_tell_output(const char *file, const struct memtrace_header *header) {
+    long fd = sys_open(file, O_WRONLY | O_NOFOLLOW, 0);
+    if (fd >= 0) {
+        sys_pwrite_all((int)fd, header->output, sizeof header->output,
+                       offsetof(struct memtrace_header, output));
+        sys_close(fd);
+    }
+}
+
+/* Moves the whole profile from `file` to header.output, which entry_join() has set from the run's
+ * path `run`. It takes the place of no other process's profile of the run: where one came there
+ * meanwhile, or has that name, header.output becomes another file. 0 or a negative errno. */
+static long entry_place(struct memtrace_header *header, const char *run, const char *file) {
+    static struct memtrace_header there; /* large */
+    long result = -EEXIST;
+    for (int tries = 0; result == -EEXIST && tries < TRIES; tries++) {
+        enum entry_writer writer;
+        result = sys_rename_new(file, header->output);
+        if (result != -EEXIST) {
+            break;
+        }
+        writer = entry_writer(header->output, header, &there);
+        if (writer == SELF || (writer == NOBODY_OF_RUN && text_equal(header->output, run) &&
+                               !entry_is_folder(run, header->run.id))) {
+            return sys_rename(file, header->output);
+        }
+        text_copy(header->output, sizeof header->output, run);
+        entry_join(header);
+        entry_tell_output(file, header);
+    }
+    return result;
+}
+
+/* --- the profile ------------------------------------------------------------------------------ */
+
 enum { BLOCK = 64 * 1024 };
 
-static char block[BLOCK]; /* at the end there is one writer */
+static char block[BLOCK];
 
-static const char *reason(long error) {
+static const char *finish_reason(long error) {
     switch (-error) {
     case ENOSPC:
         return ": no space left";
@@ -42,7 +263,7 @@ static const char *reason(long error) {
 }
 
 /* Of a file that somebody removed: what is mapped, and what is not as zeros. */
-static long copy_mapped(const struct space *space, uint64_t at, size_t size) {
+static long finish_copy_mapped(const struct space *space, uint64_t at, size_t size) {
     for (size_t i = 0; i < size; i += MEMTRACE_PAGE_SIZE) {
         size_t part = size - i < MEMTRACE_PAGE_SIZE ? size - i : MEMTRACE_PAGE_SIZE;
         const uint8_t *page = space->base + at + i;
@@ -55,13 +276,14 @@ static long copy_mapped(const struct space *space, uint64_t at, size_t size) {
     return (long)size;
 }
 
-static long copy(struct space *space, int to) {
+static long finish_copy(struct space *space, int to) {
     long from = space_descriptor(space);
     uint64_t end = space->header->end;
     long result = sys_may_have_size(end) ? 0 : -EFBIG;
     for (uint64_t at = 0; at < end && result == 0;) {
         size_t size = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
-        long got = from >= 0 ? sys_pread((int)from, block, size, at) : copy_mapped(space, at, size);
+        long got =
+            from >= 0 ? sys_pread((int)from, block, size, at) : finish_copy_mapped(space, at, size);
         if (got == -EINTR) {
             continue;
         }
@@ -72,15 +294,13 @@ static long copy(struct space *space, int to) {
         result = write_all(to, block, (size_t)got);
         at += (uint64_t)got;
     }
-    if (from >= 0) {
-        sys_close((int)from);
-    }
+    sys_close(from);
     return result;
 }
 
 /* As with `memtrace run`: a device or a folder is not replaced by a file; /dev/null takes anything.
  */
-static long check_target(const char *output, bool *discard) {
+static long finish_check_target(const char *output, bool *discard) {
     struct stat status;
     long fd = sys_open(output, O_PATH, 0); /* opens no device, waits for no reader */
     long result;
@@ -88,7 +308,7 @@ static long check_target(const char *output, bool *discard) {
         return 0;
     }
     result = sys_fstat((int)fd, &status);
-    sys_close((int)fd);
+    sys_close(fd);
     if (result != 0 || S_ISREG(status.st_mode)) {
         return 0;
     }
@@ -96,7 +316,7 @@ static long check_target(const char *output, bool *discard) {
     return *discard ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
 }
 
-static long create(const char *path) {
+static long finish_create(const char *path) {
     long fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, region_file_mode());
     if (fd == -EEXIST) { /* left by a killed process that had our pid */
         sys_unlink(path);
@@ -105,33 +325,22 @@ static long create(const char *path) {
     return fd;
 }
 
-/* In the folder where the profile goes; other processes make theirs there. */
-static void name_temporary(struct text *path, const struct memtrace_header *header) {
-    size_t folder = (size_t)(text_base_name(header->output) - header->output);
-    text_add_bytes(path, header->output, folder);
-    text_add(path, ".memtrace.");
-    text_add_number(path, header->pid);
-    text_add(path, ".");
-    text_add_number(path, header->run.pid_namespace);
-    text_add(path, ".tmp");
-}
-
-static long write_file(struct space *space, const char *run, const char *temporary) {
+static long finish_write_file(struct space *space, const char *run, const char *temporary) {
     bool discard = false;
-    long result = check_target(space->header->output, &discard);
+    long result = finish_check_target(space->header->output, &discard);
     long fd;
     if (result != 0 || discard) {
         return result;
     }
-    fd = create(temporary);
+    fd = finish_create(temporary);
     if (fd < 0) {
         return fd;
     }
-    result = copy(space, (int)fd);
+    result = finish_copy(space, (int)fd);
     if (space->header->owner.is_set) { /* without the rights it stays ours */
         sys_fchown((int)fd, space->header->owner.uid, space->header->owner.gid);
     }
-    sys_close((int)fd);
+    sys_close(fd);
     if (result == 0) {
         result = entry_place(space->header, run, temporary);
     }
@@ -141,64 +350,40 @@ static long write_file(struct space *space, const char *run, const char *tempora
     return result;
 }
 
-static void report_failure(const struct space *space, const char *why) {
-    char buffer[512];
-    struct text text;
-    text_init(&text, buffer, sizeof buffer);
-    text_add(&text, why);
-    text_add(&text, "; it stays in ");
-    text_add(&text, space->path);
-    text_add(&text, " until `memtrace list` moves it");
-    log_error("cannot write the profile ", space->header->output, buffer);
-}
-
 int finish_write_profile(struct space *space) {
     static char run[sizeof space->header->output];
     static char temporary[sizeof run + 64];
-    struct text text;
+    const struct memtrace_header *header = space->header;
     long result;
-    text_copy(run, sizeof run, space->header->output);
-    text_init(&text, temporary, sizeof temporary);
-    name_temporary(&text, space->header);
+    text_copy(run, sizeof run, header->output);
+    /* In the folder where the profile goes; other processes make theirs there. */
+    text_print(temporary, sizeof temporary, "%.*s.memtrace.%u.%" PRIu64 ".tmp",
+               (int)(text_base_name(run) - run), run, header->pid, header->run.pid_namespace);
     entry_join(space->header);
-    result = write_file(space, run, temporary);
+    result = finish_write_file(space, run, temporary);
     if (result != 0) {
-        report_failure(space, reason(result));
+        log_error("cannot write the profile %s%s; it stays in %s until `memtrace list` moves it",
+                  header->output, finish_reason(result), space->path);
     }
     return result == 0 ? 0 : -1;
 }
 
-static long open_log(const char *path) {
+static long finish_open(const char *path) {
     return sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, region_file_mode());
 }
 
 long finish_open_log(const struct memtrace_header *header) {
     char old[sizeof header->log + 2];
-    struct text text;
     struct stat status;
-    long fd = open_log(header->log);
+    long fd = finish_open(header->log);
     if (fd < 0 || header->log_size_bytes == 0 || sys_fstat((int)fd, &status) != 0 ||
         !S_ISREG(status.st_mode) || (uint64_t)status.st_size < header->log_size_bytes) {
         return fd;
     }
-    text_init(&text, old, sizeof old);
-    text_add(&text, header->log);
-    text_add(&text, ".1");
+    text_print(old, sizeof old, "%s.1", header->log);
     sys_rename(header->log, old);
-    sys_close((int)fd);
-    return open_log(header->log);
-}
-
-static void start_line(struct text *text, const char *label) {
-    text_add(text, "memtrace: ");
-    text_add(text, label);
-}
-
-static void add_exact(struct text *text, uint64_t bytes) {
-    text_add_size(text, bytes);
-    text_add(text, " (");
-    text_add_grouped(text, bytes);
-    text_add(text, bytes == 1 ? " byte" : " bytes");
+    sys_close(fd);
+    return finish_open(header->log);
 }
 
 void finish_print_summary(const struct memtrace_header *header, const struct survey *survey,
@@ -206,39 +391,35 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     const struct survey_item *total = &survey->total;
     static char buffer[3 * sizeof header->output];
     struct text text;
+    uint64_t peak = (uint64_t)total->peak_bytes;
+    uint64_t left = total->alloc_bytes - total->free_bytes;
+    uint64_t blocks = total->alloc_count - total->free_count;
     uint64_t lost = memtrace_lost_sum(header);
     bool is_all_counted = header->malloc_by.place == MEMTRACE_MALLOC_COUNTED;
     text_init(&text, buffer, sizeof buffer);
-    start_line(&text, "peak               ");
-    add_exact(&text, (uint64_t)total->peak_bytes);
-    text_add(&text, ")\n");
-    start_line(&text, "not freed          ");
-    add_exact(&text, total->alloc_bytes - total->free_bytes);
-    text_add(&text, " in ");
-    text_add_grouped(&text, total->alloc_count - total->free_count);
-    text_add(&text, total->alloc_count - total->free_count == 1 ? " block)\n" : " blocks)\n");
-    start_line(&text, "allocations        ");
-    text_add_grouped(&text, total->alloc_count);
-    text_add(&text, " (");
-    text_add_size(&text, total->alloc_bytes);
-    text_add(&text, " in total), frees ");
-    text_add_grouped(&text, total->free_count);
-    text_add(&text, "\n");
+    text_format(&text, "memtrace: peak               %s (%'" PRIu64 " byte%s)\n",
+                text_size(peak).text, peak, peak == 1 ? "" : "s");
+    text_format(&text,
+                "memtrace: not freed          %s (%'" PRIu64 " byte%s in %'" PRIu64 " block%s)\n",
+                text_size(left).text, left, left == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
+    text_format(&text,
+                "memtrace: allocations        %'" PRIu64 " (%s in total), frees %'" PRIu64 "\n",
+                total->alloc_count, text_size(total->alloc_bytes).text, total->free_count);
     if ((header->flags & MEMTRACE_FLAG_SAMPLED) != 0) {
-        start_line(&text, "sampled            one allocation in ");
-        text_add_size(&text, header->sample_bytes);
-        text_add(&text, " on average: these are estimates\n");
+        text_format(&text,
+                    "memtrace: sampled            one allocation in %s on average: these are "
+                    "estimates\n",
+                    text_size(header->sample_bytes).text);
     }
-    start_line(&text, "call paths         ");
-    text_add_grouped(&text, survey->contexts);
-    text_add(&text, is_all_counted ? ", lost " : ", lost not known (");
-    text_add_grouped(&text, lost);
-    text_add(&text, is_all_counted ? "\n" : " seen)\n");
+    text_format(&text,
+                is_all_counted ? "memtrace: call paths         %'u, lost %'" PRIu64 "\n"
+                               : "memtrace: call paths         %'u, lost not known (%'" PRIu64
+                                 " seen)\n",
+                survey->contexts, lost);
     if (written) {
-        start_line(&text, "profile            ");
+        text_add(&text, "memtrace: profile            ");
         text_add_safe(&text, header->output);
-        text_add(&text, "\n");
-        start_line(&text, "read it with       memtrace report ");
+        text_add(&text, "\nmemtrace: read it with       memtrace report ");
         text_add_shell_word(&text, header->output);
         text_add(&text, "\n");
     }

@@ -151,9 +151,7 @@ long light_open(struct light *light, struct space *space) {
     uint32_t place = (uint32_t)word & ((1u << PLACE_BITS) - 1);
     uint64_t offset = (word >> (PLACE_BITS + LEAF_BITS)) * MEMTRACE_PAGE_SIZE;
     struct leaf *leaf = result == 0 ? sys_map_file(sizeof *leaf, (int)fd, offset) : NULL;
-    if (fd >= 0) {
-        sys_close((int)fd);
-    }
+    sys_close(fd);
     if (result == -EOVERFLOW) { /* without a record; counted as lost at the end */
         return 0;
     }
@@ -368,7 +366,7 @@ void light_take_back(struct light *light, struct space *space) {
         long fd = space_descriptor(space);
         if (fd >= 0) {
             make_void((int)fd, light->paths_at);
-            sys_close((int)fd);
+            sys_close(fd);
         }
         give_room_back(light->ancestor, light->paths_size);
         light->paths_size = 0;

@@ -104,11 +104,8 @@ void survey_add_frame(struct text *text, const struct modules *modules, uint64_t
     const struct memtrace_module *module = module_get(modules, id);
     uint64_t address = frame & MEMTRACE_FRAME_ADDRESS_MASK;
     address -= (frame & MEMTRACE_FRAME_EXACT) == 0; /* into the call */
-    text_add(text, "    ");
-    text_add(text, module != NULL ? module->path : "[unknown]");
-    text_add(text, "+");
-    text_add_hex(text, module != NULL ? address - module->bias : address);
-    text_add(text, "\n");
+    text_format(text, "    %s+%#" PRIx64 "\n", module != NULL ? module->path : "[unknown]",
+                module != NULL ? address - module->bias : address);
 }
 
 int survey_write_frames(int fd, struct context_tree *tree, const struct modules *modules,
@@ -128,9 +125,7 @@ int survey_write_frames(int fd, struct context_tree *tree, const struct modules 
         survey_add_frame(&text, modules, frames[i]);
     }
     if (count > LONGEST_PATH) {
-        text_add(&text, "    ... ");
-        text_add_number(&text, count - LONGEST_PATH);
-        text_add(&text, " older frames\n");
+        text_format(&text, "    ... %u older frames\n", count - LONGEST_PATH);
     }
     return write_all(fd, text.start, text.length) == 0 ? 0 : -1;
 }
@@ -138,17 +133,12 @@ int survey_write_frames(int fd, struct context_tree *tree, const struct modules 
 int survey_write(int fd, struct context_tree *tree, const struct modules *modules, uint32_t context,
                  const struct survey_item *item) {
     char buffer[256];
-    struct text text;
-    text_init(&text, buffer, sizeof buffer);
-    text_add_grouped(&text, item->alloc_bytes - item->free_bytes);
-    text_add(&text, " bytes live in ");
-    text_add_grouped(&text, item->alloc_count - item->free_count);
-    text_add(&text, " blocks; in total ");
-    text_add_grouped(&text, item->alloc_bytes);
-    text_add(&text, " bytes in ");
-    text_add_grouped(&text, item->alloc_count);
-    text_add(&text, " allocations\n");
-    if (write_all(fd, text.start, text.length) != 0) {
+    text_print(buffer, sizeof buffer,
+               "%'" PRIu64 " bytes live in %'" PRIu64 " blocks; in total %'" PRIu64
+               " bytes in %'" PRIu64 " allocations\n",
+               item->alloc_bytes - item->free_bytes, item->alloc_count - item->free_count,
+               item->alloc_bytes, item->alloc_count);
+    if (write_all(fd, buffer, text_length(buffer)) != 0) {
         return -1;
     }
     return survey_write_frames(fd, tree, modules, context);

@@ -253,7 +253,7 @@ def check_waits(library):
 
 # What the runtime calls by name is whoever has that name first: a library that is preloaded (libfaketime has
 # clocks), or the program itself (shells have a getenv of their own). So each name has its reason. What matters is
-# had from the kernel (base/sys.h, base/vdso.h), by runtime/entry/real.h, or out of the C library's own table.
+# had from the kernel (base/sys.h, base/clock.h), by runtime/entry/real.h, or out of the C library's own table.
 CALLED = {
     "only reads and writes the memory that it is given; compilers call these by themselves":
         "memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strstr sigaddset sigemptyset "

@@ -3,6 +3,7 @@
 #include "runtime/base/text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,30 +14,47 @@
 
 #include <cmocka.h>
 
-static const char *spell(void (*add)(struct text *text, uint64_t number), uint64_t number) {
-    static char buffer[64];
-    struct text text;
-    text_init(&text, buffer, sizeof buffer);
-    add(&text, number);
-    return buffer;
-}
+static char spelled[64];
+
+#define SPELL(...) (text_print(spelled, sizeof spelled, __VA_ARGS__), spelled)
 
 static void numbers(void **state) {
     (void)state;
-    assert_string_equal(spell(text_add_number, 0), "0");
-    assert_string_equal(spell(text_add_number, UINT64_MAX), "18446744073709551615");
-    assert_string_equal(spell(text_add_grouped, 999), "999");
-    assert_string_equal(spell(text_add_grouped, 1234567), "1,234,567");
-    assert_string_equal(spell(text_add_grouped, 1000000), "1,000,000");
-    assert_string_equal(spell(text_add_hex, 0x12ab), "0x12ab");
-    assert_string_equal(spell(text_add_hex, 0), "0x0");
+    assert_string_equal(SPELL("%" PRIu64, UINT64_C(0)), "0");
+    assert_string_equal(SPELL("%" PRIu64, UINT64_MAX), "18446744073709551615");
+    assert_string_equal(SPELL("%'" PRIu64, UINT64_C(999)), "999");
+    assert_string_equal(SPELL("%'" PRIu64, UINT64_C(1234567)), "1,234,567");
+    assert_string_equal(SPELL("%'u", 1000000u), "1,000,000");
+    assert_string_equal(SPELL("%#" PRIx64, UINT64_C(0x12ab)), "0x12ab");
+    assert_string_equal(SPELL("%#x", 0u), "0x0");
+    assert_string_equal(SPELL("%d,%d,%d", -7, 0, 7), "-7,0,7");
+    assert_string_equal(SPELL("%d", INT32_MIN), "-2147483648");
+    assert_string_equal(SPELL("%u.%llu-%x", 1u, ULLONG_MAX, 0xfeu), "1.18446744073709551615-fe");
+}
+
+static void formatted(void **state) {
+    char buffer[8];
+    struct text text;
+    (void)state;
+    assert_string_equal(SPELL("%s", ""), "");
+    assert_string_equal(SPELL("plain"), "plain");
+    assert_string_equal(SPELL("<%s|%.*s|%.*s>", "all", 2, "cut", 9, "short"), "<all|cu|short>");
+    assert_int_equal(text_print(buffer, sizeof buffer, "%s%u", "abcde", 12), 0);
+    assert_string_equal(buffer, "abcde12");
+    assert_int_equal(text_print(buffer, sizeof buffer, "%s%u", "abcde", 123), -1);
+    assert_string_equal(buffer, "abcde12");
+    text_init(&text, buffer, sizeof buffer);
+    text.is_safe = 1;
+    text_format(&text, "%s\t%u", "a\nb", 1);
+    assert_string_equal(buffer, "a?b\t1");
 }
 
 static void sizes(void **state) {
     (void)state;
-    assert_string_equal(spell(text_add_size, 0), "0 B");
-    assert_string_equal(spell(text_add_size, 1024), "1.0 KiB");
-    assert_string_equal(spell(text_add_size, 12903424), "12.3 MiB");
+    assert_string_equal(text_size(0).text, "0 B");
+    assert_string_equal(text_size(1024).text, "1.0 KiB");
+    assert_string_equal(text_size(12903424).text, "12.3 MiB");
+    assert_string_equal(text_size(UINT64_MAX).text, "16384.0 PiB");
 }
 
 static void cut_not_overrun(void **state) {
@@ -47,7 +65,7 @@ static void cut_not_overrun(void **state) {
         memset(buffer, '#', sizeof buffer);
         text_init(&text, buffer, capacity);
         text_add(&text, "abcdefgh");
-        text_add_number(&text, 1234567890);
+        text_format(&text, "%u", 1234567890u);
         assert_int_equal(strlen(buffer), capacity - 1);
         assert_int_equal(text.length, capacity - 1);
         assert_true(text.cut);
@@ -153,13 +171,10 @@ static void words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words),
-        cmocka_unit_test(foreign),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(cut_not_overrun),
-        cmocka_unit_test(strings),
-        cmocka_unit_test(no_signal_by_writing),
+        cmocka_unit_test(words),   cmocka_unit_test(foreign),
+        cmocka_unit_test(numbers), cmocka_unit_test(formatted),
+        cmocka_unit_test(sizes),   cmocka_unit_test(cut_not_overrun),
+        cmocka_unit_test(strings), cmocka_unit_test(no_signal_by_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
