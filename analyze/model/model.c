@@ -203,6 +203,12 @@ void foreign_sort(struct foreign *foreign) {
     }
 }
 
+void foreign_give(struct foreign *foreign, struct model *model) {
+    foreign_sort(foreign);
+    model->foreign = job_copy(foreign->pairs, foreign->count, sizeof *model->foreign);
+    model->foreign_count = foreign->count;
+}
+
 void foreign_clear(struct foreign *foreign) {
     foreign->count = 0;
     foreign_forget_places(foreign);

@@ -218,7 +218,7 @@ struct model {
     struct model_thread *threads; /* sorted by id; those that were never used are left out */
     size_t thread_count;
     struct model_foreign *foreign; /* sorted by freer, then by owner */
-    size_t foreign_count, foreign_room;
+    size_t foreign_count;
     struct model_module *modules; /* indexed by id; [0] and damaged ones have path "" */
     size_t module_count;
     char (*pools)[64]; /* indexed by context.pool */
@@ -326,6 +326,9 @@ void foreign_add(struct foreign *foreign, struct model_foreign more);
 
 /* By freer, then by owner. */
 void foreign_sort(struct foreign *foreign);
+
+/* Sorts them, and gives the model a copy. */
+void foreign_give(struct foreign *foreign, struct model *model);
 
 /* Empties it and keeps the room. */
 void foreign_clear(struct foreign *foreign);

@@ -13,6 +13,7 @@
 #define ANALYZE_MODEL_NAMES_H
 
 #include "analyze/model/model.h"
+#include "analyze/model/roles.h"
 #include "analyze/read/framenames.h"
 
 #include <stdatomic.h>
@@ -84,16 +85,5 @@ bool names_explain_missing(const struct names *names, char *line, size_t size);
 /* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.
  */
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size);
-
-/* ---- Demangled names short enough to read ---- */
-
-/*
- * Writes a shorter form of a demangled C++ or Rust name into the buffer (size >= 1) and returns it:
- * without return type, parameters and template arguments.
- *     std::vector<int, std::allocator<int> >::push_back(int const&)  ->  std::vector<>::push_back
- *     <alloc::vec::Vec<T> as core::ops::Drop>::drop  ->  <alloc::vec::Vec<> as
- * core::ops::Drop>::drop Operators, lambdas and names of other shapes keep what tells them apart.
- */
-const char *shortname(const char *name, char *buffer, size_t size);
 
 #endif

@@ -2,14 +2,32 @@
 /* cells.c: see cells.h. */
 #include "analyze/profile/cells.h"
 
-#include "analyze/base/job.h"
-
 #include <stdlib.h>
 
 bool cells_node_id(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
     uint64_t wide = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + place;
     *id = (uint32_t)wide;
     return place < MEMTRACE_LEAF_ITEMS && wide != 0 && wide < 1u << MEMTRACE_CONTEXT_BITS;
+}
+
+bool cells_load_nodes(const struct profile *profile, const struct profile_segment *segment,
+                      struct model_node *nodes, size_t count, uint32_t *impossible) {
+    bool is_whole = segment->item_count == segment->leaf_items;
+    for (uint32_t place = segment->item_count; place-- > 0;) {
+        struct memtrace_node node;
+        uint32_t id;
+        if (!cells_node_id(segment, place, &id) || id >= count ||
+            !profile_node(profile, segment, place, &node)) {
+            continue;
+        }
+        is_whole &= node.frame != 0;
+        nodes[id].frame = node.frame;
+        nodes[id].parent = node.parent < id ? node.parent : 0;
+        if (node.parent >= id && *impossible == 0) {
+            *impossible = id;
+        }
+    }
+    return is_whole;
 }
 
 size_t cells_count_nodes(const struct profile *profile) {

@@ -12,7 +12,7 @@
 #ifndef ANALYZE_PROFILE_CELLS_H
 #define ANALYZE_PROFILE_CELLS_H
 
-#include "analyze/read/profile.h"
+#include "analyze/model/model.h"
 
 /* One context's costs, added up. Signed sums wrap as unsigned: one column may free what another
  * allocated, so only the whole is positive. */
@@ -81,5 +81,10 @@ uint64_t cells_allocating(const struct cells *cells, const struct cells_context 
 size_t cells_count_nodes(const struct profile *profile);
 /* The id of a node of a segment of the tree; false: it is none. */
 bool cells_node_id(const struct profile_segment *segment, uint32_t place, uint32_t *id);
+/* Reads the nodes of such a segment, the youngest first, into those below count. The first whose
+ * parent cannot be, if there is one, becomes *impossible; they have none then. Whether each place
+ * has a node by now, so that nothing in it changes any more. */
+bool cells_load_nodes(const struct profile *profile, const struct profile_segment *segment,
+                      struct model_node *nodes, size_t count, uint32_t *impossible);
 
 #endif

@@ -82,30 +82,15 @@ static void take_child(struct model *model, const struct memtrace_process *recor
     memcpy(child->name, record->name, sizeof record->name);
 }
 
-static bool is_light(const struct memtrace_process *record) {
-    uint32_t state = profile_load_u32(&record->state);
-    return state != MEMTRACE_PROCESS_FREE && state != MEMTRACE_PROCESS_GROWN;
-}
-
 static void load_children(struct model *model, const struct profile *profile) {
-    size_t capacity = 0;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        if (profile->segments[i].kind == MEMTRACE_SEGMENT_PROCESSES) {
-            capacity += profile->segments[i].item_count;
-        }
-    }
-    if (capacity == 0) {
-        return;
-    }
-    model->children = job_array(capacity, sizeof *model->children);
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 1;
-             segment->kind == MEMTRACE_SEGMENT_PROCESSES && place < segment->item_count; place++) {
-            const struct memtrace_process *record = profile_item(profile, segment, place);
-            if (record != NULL && is_light(record)) {
-                take_child(model, record, (size_t)segment->index * segment->leaf_items + place);
-            }
+    model->children =
+        job_array(profile_places(profile, MEMTRACE_SEGMENT_PROCESSES), sizeof *model->children);
+    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_PROCESSES, &at);) {
+        const struct memtrace_process *record = at.item;
+        uint32_t state = profile_load_u32(&record->state);
+        bool is_light = state != MEMTRACE_PROCESS_FREE && state != MEMTRACE_PROCESS_GROWN;
+        if (is_light && at.place != 0) {
+            take_child(model, record, at.number);
         }
     }
 }

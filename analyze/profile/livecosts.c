@@ -111,30 +111,14 @@ int livecosts_lifetimes(const struct livecosts *costs, const struct profile *pro
 
 /* ---- Nodes ---- */
 
-/* Whether each place of the leaf has a node by now, so that nothing in it changes any more. */
-static bool load_leaf(struct livecosts *costs, const struct profile *profile,
-                      const struct profile_segment *segment) {
-    bool is_whole = segment->item_count == segment->leaf_items;
-    for (uint32_t place = 0; place < segment->item_count; place++) {
-        struct memtrace_node node;
-        uint32_t id;
-        if (!cells_node_id(segment, place, &id) || id >= costs->node_count ||
-            !profile_node(profile, segment, place, &node)) {
-            continue;
-        }
-        is_whole &= node.frame != 0;
-        costs->nodes[id].frame = node.frame;
-        costs->nodes[id].parent = node.parent < id ? node.parent : 0;
-    }
-    return is_whole;
-}
-
 static void load_nodes(struct livecosts *costs, const struct profile *profile) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         if (profile_is_tree(segment) && segment->index < costs->whole_room &&
             costs->whole[segment->index] == 0) {
-            costs->whole[segment->index] = load_leaf(costs, profile, segment);
+            uint32_t impossible = 0;
+            costs->whole[segment->index] =
+                cells_load_nodes(profile, segment, costs->nodes, costs->node_count, &impossible);
         }
     }
 }

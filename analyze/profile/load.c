@@ -276,35 +276,11 @@ static void load_estimate(struct sum *sum, const struct memtrace_estimate *estim
 }
 
 static void load_estimates(struct work *work) {
-    const struct profile *profile = work->profile;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_ESTIMATES && place < segment->item_count; place++) {
-            const struct memtrace_estimate *estimate = profile_item(profile, segment, place);
-            uint32_t id;
-            if (estimate != NULL && cells_node_id(segment, place, &id) &&
-                id < work->model->node_count) {
-                load_estimate(&work->sums[id], estimate);
-            }
-        }
-    }
-}
-
-static void load_leaf(struct work *work, const struct profile_segment *segment) {
-    struct model *model = work->model;
-    for (uint32_t place = segment->item_count; place-- > 0;) {
-        struct memtrace_node node;
+    struct profile_items at = {0};
+    while (profile_next(work->profile, MEMTRACE_SEGMENT_ESTIMATES, &at)) {
         uint32_t id;
-        if (!profile_node(work->profile, segment, place, &node) ||
-            !cells_node_id(segment, place, &id) || id >= model->node_count) {
-            continue;
-        }
-        model->nodes[id].frame = node.frame;
-        model->nodes[id].parent = node.parent;
-        if (model->nodes[id].parent >= id) {
-            model->nodes[id].parent = 0;
-            model_damage(model, "context %u has an impossible parent", id);
+        if (cells_node_id(at.segment, at.place, &id) && id < work->model->node_count) {
+            load_estimate(&work->sums[id], at.item);
         }
     }
 }
@@ -326,7 +302,12 @@ static void load_nodes(struct work *work) {
     }
     qsort(trees, count, sizeof *trees, by_falling_index);
     for (size_t i = 0; i < count; i++) {
-        load_leaf(work, trees[i]);
+        uint32_t impossible = 0;
+        cells_load_nodes(profile, trees[i], work->model->nodes, work->model->node_count,
+                         &impossible);
+        if (impossible != 0) {
+            model_damage(work->model, "context %u has an impossible parent", impossible);
+        }
     }
     job_release(trees);
 }

@@ -41,10 +41,8 @@ void records_take_module(struct model *model, const struct memtrace_module *reco
 void records_join_paths(struct model *model);
 void records_reserve_threads(struct model *model, size_t count);
 void records_take_thread(struct model *model, const struct memtrace_thread_record *record);
-void records_take_foreign(struct model *model, struct model_foreign foreign);
 void records_reserve_pools(struct model *model);
 void records_take_pool(struct model *model, uint64_t id, const char *name);
-void records_take_points(struct model *model, const struct memtrace_point *points, size_t count);
 void records_finish(struct model *model);
 
 /* Totals and the latest time, when everything else is there. */

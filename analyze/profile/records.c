@@ -4,6 +4,7 @@
  * one record becomes part of a model is here for recordings (recordingtables.c), too.
  */
 #include "analyze/profile/load.h"
+#include "analyze/profile/timepoints.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,16 +113,11 @@ void records_join_paths(struct model *model) {
 
 static void load_modules(struct model *model, const struct profile *profile) {
     records_reserve_modules(model, count_modules(profile));
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
-            const struct memtrace_module *record = profile_item(profile, segment, place);
-            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            /* The id is written after the rest. */
-            if (record != NULL && id < model->module_count && profile_load_u32(&record->id) == id) {
-                records_take_module(model, record, (uint32_t)id);
-            }
+    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_MODULES, &at);) {
+        const struct memtrace_module *record = at.item;
+        /* The id is written after the rest. */
+        if (at.number < model->module_count && profile_load_u32(&record->id) == at.number) {
+            records_take_module(model, record, (uint32_t)at.number);
         }
     }
     records_join_paths(model);
@@ -167,21 +163,11 @@ static int by_thread_id(const void *left, const void *right) {
 }
 
 static void load_threads(struct model *model, const struct profile *profile) {
-    size_t capacity = 0;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
-            capacity += profile->segments[i].item_count;
-        }
-    }
-    records_reserve_threads(model, capacity);
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
-            const struct memtrace_thread_record *record = profile_item(profile, segment, place);
-            if (record != NULL && record->id < THREAD_LIMIT) {
-                records_take_thread(model, record);
-            }
+    records_reserve_threads(model, profile_places(profile, MEMTRACE_SEGMENT_THREADS));
+    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_THREADS, &at);) {
+        const struct memtrace_thread_record *record = at.item;
+        if (record->id < THREAD_LIMIT) {
+            records_take_thread(model, record);
         }
     }
 }
@@ -191,63 +177,27 @@ static struct model_thread *find_thread(struct model *model, uint32_t id) {
     return bsearch(&key, model->threads, model->thread_count, sizeof key, by_thread_id);
 }
 
-void records_take_foreign(struct model *model, struct model_foreign foreign) {
-    job_grow(&model->foreign, &model->foreign_room, model->foreign_count, sizeof foreign);
-    model->foreign[model->foreign_count++] = foreign;
-}
-
-static int by_freer_and_owner(const void *left, const void *right) {
-    const struct model_foreign *a = left;
-    const struct model_foreign *b = right;
-    if (a->freer != b->freer) {
-        return a->freer < b->freer ? -1 : 1;
-    }
-    return (a->owner > b->owner) - (a->owner < b->owner);
-}
-
-/* Threads past the ids are all "others". */
-static void join_foreign(struct model *model) {
-    size_t kept = 0;
-    if (model->foreign_count == 0) {
-        return;
-    }
-    qsort(model->foreign, model->foreign_count, sizeof *model->foreign, by_freer_and_owner);
-    for (size_t i = 1; i < model->foreign_count; i++) {
-        if (by_freer_and_owner(&model->foreign[kept], &model->foreign[i]) == 0) {
-            model->foreign[kept].blocks += model->foreign[i].blocks;
-            model->foreign[kept].bytes += model->foreign[i].bytes;
-        } else {
-            model->foreign[++kept] = model->foreign[i];
-        }
-    }
-    model->foreign_count = kept + 1;
-}
-
 /* Places 0..3 of a leaf lie under the segment's header: those owners stand behind place 255. */
 static uint32_t owner_at(const struct profile_segment *segment, uint32_t place) {
     uint32_t owner = place < OWNERS_PER_LEAF ? place : place - OWNERS_PER_LEAF;
     return segment->index < THREAD_LIMIT ? segment->index * OWNERS_PER_LEAF + owner : THREAD_LIMIT;
 }
 
+/* Threads past the ids are all "others". */
 static void load_foreign(struct model *model, const struct profile *profile) {
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_FREES && place < segment->item_count; place++) {
-            const struct memtrace_foreign_frees *frees = profile_item(profile, segment, place);
-            struct model_foreign foreign = {.freer = segment->owner,
-                                            .owner = owner_at(segment, place)};
-            if (frees == NULL || foreign.owner >= THREAD_LIMIT) {
-                continue;
-            }
-            foreign.blocks = profile_load_u64(&frees->count);
-            foreign.bytes = profile_load_u64(&frees->bytes);
-            if ((foreign.blocks | foreign.bytes) != 0) {
-                records_take_foreign(model, foreign);
-            }
+    struct foreign all = {0};
+    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_FREES, &at);) {
+        const struct memtrace_foreign_frees *frees = at.item;
+        struct model_foreign foreign = {.freer = at.segment->owner,
+                                        .owner = owner_at(at.segment, at.place),
+                                        .blocks = profile_load_u64(&frees->count),
+                                        .bytes = profile_load_u64(&frees->bytes)};
+        if (foreign.owner < THREAD_LIMIT && (foreign.blocks | foreign.bytes) != 0) {
+            foreign_add(&all, foreign);
         }
     }
-    join_foreign(model);
+    foreign_give(&all, model);
+    foreign_free(&all);
 }
 
 /* A thread holds what it allocated, less what it freed of its own, less what others freed of it.
@@ -317,16 +267,9 @@ void records_take_pool(struct model *model, uint64_t id, const char *name) {
 
 static void load_pools(struct model *model, const struct profile *profile) {
     records_reserve_pools(model);
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_POOLS && place < segment->item_count; place++) {
-            const struct memtrace_pool *record = profile_item(profile, segment, place);
-            if (record != NULL) {
-                records_take_pool(model, (uint64_t)segment->index * segment->leaf_items + place,
-                                  record->name);
-            }
-        }
+    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_POOLS, &at);) {
+        const struct memtrace_pool *record = at.item;
+        records_take_pool(model, at.number, record->name);
     }
 }
 
@@ -352,30 +295,6 @@ static void load_rooms(struct model *model, const struct profile *profile) {
 
 /* ---- Timeline ---- */
 
-/* Of several at one time that with the most live bytes first: it is kept. */
-static int by_time(const void *left, const void *right) {
-    const struct memtrace_point *a = left;
-    const struct memtrace_point *b = right;
-    return a->time_ns != b->time_ns
-               ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
-               : (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
-}
-
-void records_take_points(struct model *model, const struct memtrace_point *points, size_t count) {
-    size_t kept = 0;
-    model->timeline = job_array(count + 1, sizeof *model->timeline);
-    if (count != 0) {
-        memcpy(model->timeline, points, count * sizeof *points);
-    }
-    qsort(model->timeline, count, sizeof *model->timeline, by_time);
-    for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || model->timeline[i].time_ns > model->timeline[kept - 1].time_ns) {
-            model->timeline[kept++] = model->timeline[i];
-        }
-    }
-    model->timeline_count = kept;
-}
-
 static void load_timeline(struct model *model, const struct profile *profile) {
     const size_t start = offsetof(struct memtrace_timeline, point);
     for (size_t i = 0; i < profile->segment_count; i++) {
@@ -392,8 +311,8 @@ static void load_timeline(struct model *model, const struct profile *profile) {
         if (count > MEMTRACE_TIMELINE_POINTS) {
             count = MEMTRACE_TIMELINE_POINTS;
         }
-        records_take_points(model, (const void *)(profile->bytes + segment->offset + start),
-                            count < room ? count : (uint32_t)room);
+        timepoints_take(model, (const void *)(profile->bytes + segment->offset + start),
+                        count < room ? count : (uint32_t)room);
         return;
     }
 }

@@ -3,7 +3,6 @@
 #include "analyze/profile/timepoints.h"
 
 #include "analyze/base/search.h"
-#include "analyze/profile/load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,10 +54,28 @@ void timepoints_add(struct timepoints *points, uint64_t window_ns,
     }
 }
 
+/* Of several at one time that with the most live bytes first: it is kept. */
 static int timepoints_by_time(const void *left, const void *right) {
     const struct memtrace_point *a = left;
     const struct memtrace_point *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return a->time_ns != b->time_ns
+               ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
+               : (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
+}
+
+void timepoints_take(struct model *model, const struct memtrace_point *points, size_t count) {
+    size_t kept = 0;
+    model->timeline = job_array(count + 1, sizeof *model->timeline);
+    if (count != 0) {
+        memcpy(model->timeline, points, count * sizeof *points);
+    }
+    qsort(model->timeline, count, sizeof *model->timeline, timepoints_by_time);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || model->timeline[i].time_ns > model->timeline[kept - 1].time_ns) {
+            model->timeline[kept++] = model->timeline[i];
+        }
+    }
+    model->timeline_count = kept;
 }
 
 void timepoints_finish(const struct timepoints *points, struct model *model,
@@ -81,7 +98,7 @@ void timepoints_finish(const struct timepoints *points, struct model *model,
         }
         all[i].resident_bytes = resident_bytes;
     }
-    records_take_points(model, all, count);
+    timepoints_take(model, all, count);
     job_release(all);
 }
 

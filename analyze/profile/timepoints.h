@@ -32,6 +32,9 @@ void timepoints_start(struct timepoints *points);
 void timepoints_add(struct timepoints *points, uint64_t window_ns,
                     const struct memtrace_point *highest, const struct memtrace_point *last);
 
+/* What was sampled of a profile becomes the model's timeline. */
+void timepoints_take(struct model *model, const struct memtrace_point *points, size_t count);
+
 /* The points and the samples become the model's timeline: a sample tells what was resident from
  * then on. */
 void timepoints_finish(const struct timepoints *points, struct model *model,

@@ -528,6 +528,31 @@ const void *profile_item(const struct profile *profile, const struct profile_seg
     return profile->bytes + segment->offset + start;
 }
 
+bool profile_next(const struct profile *profile, enum memtrace_segment_kind kind,
+                  struct profile_items *at) {
+    do {
+        at->place++;
+        while (at->segment == NULL || at->place >= at->segment->item_count) {
+            if (at->next == profile->segment_count) {
+                return false;
+            }
+            at->segment = &profile->segments[at->next++];
+            at->place = at->segment->kind == kind ? 0 : at->segment->item_count;
+        }
+        at->item = profile_item(profile, at->segment, at->place);
+    } while (at->item == NULL);
+    at->number = (uint64_t)at->segment->index * at->segment->leaf_items + at->place;
+    return true;
+}
+
+size_t profile_places(const struct profile *profile, enum memtrace_segment_kind kind) {
+    size_t places = 0;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        places += profile->segments[i].kind == kind ? profile->segments[i].item_count : 0;
+    }
+    return places;
+}
+
 /* What stands at the area of this node. 0: none. */
 static uint64_t profile_area(const struct profile *profile, uint64_t packed) {
     uint64_t number = packed >> MEMTRACE_NODE_AREA_SHIFT;

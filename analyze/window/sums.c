@@ -237,11 +237,9 @@ void sums_fill_thread(struct model_thread *thread, const struct sums_thread *cou
 }
 
 void sums_fill_foreign(struct model *model, struct foreign *foreign) {
-    foreign_sort(foreign);
-    for (size_t i = 0; i < foreign->count; i++) {
-        struct model_foreign pair = foreign->pairs[i];
-        pair.blocks = slice_whole_count(pair.blocks);
-        records_take_foreign(model, pair);
+    foreign_give(foreign, model);
+    for (size_t i = 0; i < model->foreign_count; i++) {
+        model->foreign[i].blocks = slice_whole_count(model->foreign[i].blocks);
     }
 }
 
