@@ -310,7 +310,8 @@ static void put_freed_of(struct jsonwriter *json, const struct model *model, uin
     jsonwriter_end_array(json);
 }
 
-static void put_threads(struct jsonwriter *json, const struct model *model) {
+static void put_threads(struct jsonwriter *json, const struct report *report) {
+    const struct model *model = report->model;
     jsonwriter_array(json, "threads");
     for (size_t i = 0; i < model->thread_count; i++) {
         const struct model_thread *thread = &model->threads[i];
@@ -329,6 +330,7 @@ static void put_threads(struct jsonwriter *json, const struct model *model) {
         jsonwriter_integer(json, "live_bytes", thread->live_bytes);
         jsonwriter_number(json, "freed_for_others", thread->foreign_frees);
         jsonwriter_number(json, "freed_for_others_bytes", thread->foreign_freed_bytes);
+        rows_put_members(json, report, &rows_threads, TABLE_DOCUMENT, thread);
         put_freed_of(json, model, thread->id);
         jsonwriter_end_map(json);
     }
@@ -357,9 +359,8 @@ static void put_modules(struct jsonwriter *json, const struct model *model) {
 }
 
 static void json_put_timeline(struct jsonwriter *json, const struct report *report) {
-    static const unsigned char shown[] = {0, 1, 2, 3, 4};
     struct report all = *report;
-    struct rows_view view = rows_view(&all, &rows_timeline, shown, sizeof shown);
+    struct rows_view view = rows_view(&all, &rows_timeline, NULL, 0);
     struct table table;
     all.options.limit = 0;
     table = table_begin_member(&all, json, "timeline", NULL, view.columns, view.count);
@@ -454,7 +455,7 @@ void report_json(const struct report *report) {
     json_put_recording(json, report->model);
     json_put_sampling(json, report->model);
     tabledata_json_warnings(json, report);
-    put_threads(json, report->model);
+    put_threads(json, report);
     put_modules(json, report->model);
     json_put_timeline(json, report);
     put_lifetime_ends(json);

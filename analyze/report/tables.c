@@ -352,17 +352,10 @@ void report_lifetimes(const struct report *report) {
 /* ---- Threads, and who freed whose blocks ---- */
 
 static void threads_put(const struct report *report) {
-    static const unsigned char shown[] = {
-        THREAD_ID,          THREAD_TID_TEXT,      THREAD_ALLOCATIONS,
-        THREAD_TOTAL_BYTES, THREAD_FREES,         THREAD_FREED_BYTES,
-        THREAD_LIVE_BYTES,  THREAD_FOREIGN_FREES, THREAD_FOREIGN_BYTES,
-        THREAD_NAME,        THREAD_LONG_NAME,
-    };
-    enum { LIVE = 6 };
     struct report all = *report;
-    struct rows_view view = rows_view(report, &rows_threads, shown, sizeof shown);
+    struct rows_view view = rows_view(report, &rows_threads, NULL, 0);
     all.options.limit = 0;
-    view.columns[LIVE].heading = report_held(report->model);
+    rows_view_column(&view, "live_bytes")->heading = report_held(report->model);
     rows_put_table(&all, "threads", "Threads", &view);
 }
 
@@ -444,9 +437,7 @@ bool report_has_pools(const struct report *report) {
 /* ---- Marks ---- */
 
 void report_marks(const struct report *report) {
-    static const unsigned char shown[] = {MARK_TIME, MARK_THREAD, MARK_WHAT, MARK_ID,
-                                          MARK_ANY_NAME};
-    struct rows_view view = rows_view(report, &rows_marks, shown, sizeof shown);
+    struct rows_view view = rows_view(report, &rows_marks, NULL, 0);
     struct table table = table_open(report, "marks", "Marks", view.columns, view.count);
     rows_put_all(&table, &view);
     table.hidden = report->model->mark_total - table.rows;

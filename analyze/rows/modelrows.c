@@ -13,6 +13,8 @@ static struct table_cell spell_id(uint32_t id) {
 
 /* ---- Threads ---- */
 
+enum { TABLES = TABLE_REPORT | TABLE_PAGE }; /* the document has these in a form of its own */
+
 static size_t modelrows_find_thread(const struct rows_of *of, int64_t id) {
     for (size_t i = 0; i < of->model->thread_count; i++) {
         if (of->model->threads[i].id == id) {
@@ -42,31 +44,31 @@ static struct table_cell thread_long_name(const struct rows_of *of, const void *
 }
 
 #define OF(member) ROWS_FIELD(struct model_thread, member)
-static const struct table_column thread_columns[THREAD_COLUMNS] = {
-    [THREAD_ID] = {"id", "id", TABLE_COUNT, 6, "id", "allocations.thread", OF(id)},
-    [THREAD_TID] = {"tid", NULL, TABLE_COUNT, 0, "tid", "the kernel's", OF(tid)},
-    [THREAD_NAME] = {"name", NULL, TABLE_TEXT, 0, "name", "", OF(name)},
-    [THREAD_ALIVE] = {"alive", NULL, TABLE_COUNT, 0, "alive", "1: it had not ended", OF(alive)},
-    [THREAD_STARTED] = {"start_ns", NULL, TABLE_DURATION, 0, "started",
-                        "ns since the program's start", OF(start_ns)},
-    [THREAD_ENDED] = {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it had not",
-                      OF(end_ns), .none = TABLE_ZERO},
-    [THREAD_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, "allocations", "",
-                            OF(allocations)},
-    [THREAD_TOTAL_BYTES] = {"total_bytes", "bytes", TABLE_BYTES, 0, "total_bytes",
-                            "that it allocated", OF(total_bytes)},
-    [THREAD_FREES] = {"frees", "frees", TABLE_COUNT, 0, "frees", "", OF(frees)},
-    [THREAD_FREED_BYTES] = {"freed_bytes", NULL, TABLE_BYTES, 0, "freed_bytes", "",
-                            OF(freed_bytes)},
-    [THREAD_FOREIGN_FREES] = {"freed_for_others", "freed of others", TABLE_COUNT, 15,
-                              "foreign_frees", "blocks of others that it freed", OF(foreign_frees)},
-    [THREAD_FOREIGN_BYTES] = {"freed_for_others_bytes", NULL, TABLE_BYTES, 0, "foreign_freed_bytes",
-                              "", OF(foreign_freed_bytes)},
-    [THREAD_BALANCE] = {NULL, NULL, TABLE_SIGNED, 0, "live_bytes",
-                        "what it allocated and nobody freed", OF(live_bytes)},
-    [THREAD_LIVE_BYTES] = {"live_bytes", "live", TABLE_BYTES, 0, .cell = thread_live},
-    [THREAD_TID_TEXT] = {"tid", "tid", TABLE_TEXT, 8, .cell = thread_tid_text},
-    [THREAD_LONG_NAME] = {NULL, "name", TABLE_TEXT, 0, .cell = thread_long_name},
+static const struct table_column thread_columns[] = {
+    {"id", "id", TABLE_COUNT, 6, "id", "allocations.thread", OF(id), .only = TABLES},
+    {"tid", NULL, TABLE_COUNT, 0, "tid", "the kernel's", OF(tid), .only = TABLE_PAGE},
+    {"tid", "tid", TABLE_TEXT, 8, .cell = thread_tid_text, .only = TABLE_REPORT},
+    {"name", NULL, TABLE_TEXT, 0, "name", "", OF(name), .only = TABLE_PAGE},
+    {"alive", NULL, TABLE_COUNT, 0, "alive", "1: it had not ended", OF(alive), .only = TABLE_PAGE},
+    {"start_ns", NULL, TABLE_DURATION, 0, "started", "ns since the program's start", OF(start_ns),
+     .only = TABLE_PAGE},
+    {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it had not", OF(end_ns),
+     .none = TABLE_ZERO, .only = TABLE_PAGE},
+    {"allocations", "allocations", TABLE_COUNT, 0, "allocations", "", OF(allocations),
+     .only = TABLES},
+    {"total_bytes", "bytes", TABLE_BYTES, 0, "total_bytes", "that it allocated", OF(total_bytes),
+     .only = TABLES},
+    {"frees", "frees", TABLE_COUNT, 0, "frees", "", OF(frees), .only = TABLES},
+    {"freed_bytes", NULL, TABLE_BYTES, 0, "freed_bytes", "", OF(freed_bytes), .only = TABLES},
+    {"live_bytes", "live", TABLE_BYTES, 0, .cell = thread_live, .only = TABLES},
+    {"freed_for_others", "freed of others", TABLE_COUNT, 15, "foreign_frees",
+     "blocks of others that it freed", OF(foreign_frees), .only = TABLES},
+    {"freed_for_others_bytes", NULL, TABLE_BYTES, 0, "foreign_freed_bytes", "",
+     OF(foreign_freed_bytes), .only = TABLES},
+    {NULL, NULL, TABLE_SIGNED, 0, "live_bytes", "what it allocated and nobody freed",
+     OF(live_bytes), .only = TABLE_SQL},
+    {"name", NULL, TABLE_TEXT, 0, OF(name), .only = TABLE_REPORT},
+    {NULL, "name", TABLE_TEXT, 0, .cell = thread_long_name, .only = TABLE_REPORT},
 };
 #undef OF
 
@@ -245,11 +247,11 @@ static const struct table_column mark_columns[MARK_COLUMNS] = {
     [MARK_THREAD] = {"thread", "thread", TABLE_COUNT, 7, "thread", "threads.id", OF(thread)},
     [MARK_KIND] = {NULL, NULL, TABLE_TEXT, 0, "kind",
                    "mark, scope begin, scope end, snapshot, on, off, sample or mallopt",
-                   .cell = mark_kind},
+                   .cell = mark_kind, .only = TABLE_SQL},
     [MARK_NAME] = {NULL, NULL, TABLE_TEXT, 0, "name", "NULL: it has none", OF(name),
-                   .none = TABLE_ZERO},
+                   .none = TABLE_ZERO, .only = TABLE_SQL},
     [MARK_SCOPE] = {NULL, NULL, TABLE_COUNT, 0, "scope", "of scopes: which; NULL: none",
-                    .cell = mark_scope},
+                    .cell = mark_scope, .only = TABLE_SQL},
     [MARK_WHAT] = {"what", "what", TABLE_TEXT, 13, .cell = mark_what},
     [MARK_ID] = {"id", NULL, TABLE_COUNT, 0, OF(id)},
     [MARK_ANY_NAME] = {"name", "name", TABLE_TEXT, 0, OF(name)},
@@ -304,9 +306,9 @@ static const struct table_column scope_columns[] = {
     {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it never did", OF(end_ns),
      .none = TABLE_MOST},
     {"duration_ns", NULL, TABLE_DURATION, 0, "duration", "ns; NULL: it never ended",
-     OF(duration_ns), .none = TABLE_MOST},
+     OF(duration_ns), .none = TABLE_MOST, .only = TABLE_SQL},
     {"ended_by", NULL, TABLE_COUNT, 0, "ended_by", "thread; NULL: it never ended", OF(ended_by),
-     .none = TABLE_MOST},
+     .none = TABLE_MOST, .only = TABLE_SQL},
 };
 #undef OF
 

@@ -85,18 +85,6 @@ const void *rows_next(struct rows_cursor *cursor) {
                : NULL;
 }
 
-void rows_members(struct jsonwriter *json, const struct rows *rows, const struct rows_of *of,
-                  const void *record, const unsigned char *shown, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const struct table_column *column = &rows->columns[shown[i]];
-        struct table_cell cell = rows_cell(rows, of, record, shown[i]);
-        tabledata_json_value(json, NULL, column->name, column->kind, &cell);
-        if (cell.is_owned) {
-            free((char *)cell.text);
-        }
-    }
-}
-
 /* ---- In reports ---- */
 
 struct rows_of rows_of_report(const struct report *report) {
@@ -107,14 +95,65 @@ struct rows_of rows_of_report(const struct report *report) {
                             .detail = report->detail};
 }
 
+size_t rows_shown(const struct rows *rows, enum table_place place, unsigned char *shown,
+                  size_t most) {
+    size_t count = 0;
+    for (size_t i = 0; i < rows->column_count && count < most; i++) {
+        if (rows->columns[i].only == 0 || (rows->columns[i].only & place) != 0) {
+            shown[count++] = (unsigned char)i;
+        }
+    }
+    return count;
+}
+
+/* What was made for who asked is given back. */
+static void rows_release(const struct table_cell *cell) {
+    if (cell->is_owned) {
+        free((char *)cell->text);
+    }
+}
+
+void rows_members(struct jsonwriter *json, const struct rows *rows, const struct rows_of *of,
+                  const void *record, const unsigned char *shown, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct table_cell cell = rows_cell(rows, of, record, shown[i]);
+        tabledata_json_cell(json, NULL, &rows->columns[shown[i]], &cell);
+        rows_release(&cell);
+    }
+}
+
+void rows_put_members(struct jsonwriter *json, const struct report *report, const struct rows *rows,
+                      enum table_place place, const void *record) {
+    const struct rows_of of = rows_of_report(report);
+    unsigned char shown[UINT8_MAX];
+    size_t count = rows_shown(rows, place, shown, sizeof shown);
+    for (size_t i = 0; i < count; i++) {
+        struct table_cell cell = rows_cell(rows, &of, record, shown[i]);
+        tabledata_json_cell(json, report, &rows->columns[shown[i]], &cell);
+        rows_release(&cell);
+    }
+}
+
 struct rows_view rows_view(const struct report *report, const struct rows *rows,
                            const unsigned char *shown, size_t count) {
-    struct rows_view view = {
-        .rows = rows, .of = rows_of_report(report), .shown = shown, .count = count};
-    for (size_t i = 0; i < count; i++) {
-        view.columns[i] = rows->columns[shown[i]];
+    struct rows_view view = {.rows = rows, .of = rows_of_report(report), .count = count};
+    if (shown != NULL) {
+        memcpy(view.shown, shown, count);
+    } else {
+        view.count = rows_shown(rows, TABLE_REPORT, view.shown, ROWS_SHOWN);
+    }
+    for (size_t i = 0; i < view.count; i++) {
+        view.columns[i] = rows->columns[view.shown[i]];
     }
     return view;
+}
+
+struct table_column *rows_view_column(struct rows_view *view, const char *name) {
+    struct table_column *column = view->columns;
+    while (column->name == NULL || strcmp(column->name, name) != 0) {
+        column++;
+    }
+    return column;
 }
 
 void rows_put(struct table *table, const struct rows_view *view, const void *record) {
@@ -124,9 +163,7 @@ void rows_put(struct table *table, const struct rows_view *view, const void *rec
     }
     table_row(table, cells);
     for (size_t i = 0; i < view->count; i++) {
-        if (cells[i].is_owned) {
-            free((char *)cells[i].text);
-        }
+        rows_release(&cells[i]);
     }
 }
 

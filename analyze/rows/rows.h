@@ -5,8 +5,9 @@
  * these, and reports show some of the columns.
  *
  * A row is a record, most often a struct of the model, and a column is a field of it or what a
- * function makes of it. A cell is made when it is asked for. The columns that SQL has come first,
- * in its order.
+ * function makes of it. A cell is made when it is asked for. Columns stand in the order of SQL and,
+ * where no list of a report or an endpoint says otherwise, of whoever else shows them: there a
+ * column that is new is seen everywhere (table.h: table_place).
  *
  * Called by analyze/report and analyze/query. Any thread; what is read must not change meanwhile.
  */
@@ -94,21 +95,32 @@ void rows_members(struct jsonwriter *json, const struct rows *rows, const struct
 /* What a report is about. */
 struct rows_of rows_of_report(const struct report *report);
 
+/* The places of the columns that are shown there; how many. */
+size_t rows_shown(const struct rows *rows, enum table_place place, unsigned char *shown,
+                  size_t most);
+/* The record's columns that are shown there, as members of an object that the caller writes. */
+void rows_put_members(struct jsonwriter *json, const struct report *report, const struct rows *rows,
+                      enum table_place place, const void *record);
+
 /* Some columns of a thing, in the order of a report: the places of them in rows.columns. */
+enum { ROWS_SHOWN = 16 };
 struct rows_view {
     const struct rows *rows;
     struct rows_of of;
-    const unsigned char *shown;
+    unsigned char shown[ROWS_SHOWN];
     size_t count;
-    struct table_column columns[16];       /* for table_open(); headings may be changed before */
-    bool (*is_wanted)(const void *record); /* NULL: all are */
+    struct table_column columns[ROWS_SHOWN]; /* for table_open(); headings may be changed before */
+    bool (*is_wanted)(const void *record);   /* NULL: all are */
     /* Columns of the thing with numbers: rows with the largest come first, those with equal ones in
      * the order of the thing. */
     unsigned char sort[2];
     size_t sort_count; /* 0: all are in that order */
 };
+/* shown NULL: all that reports show. */
 struct rows_view rows_view(const struct report *report, const struct rows *rows,
                            const unsigned char *shown, size_t count);
+/* The one of that name. */
+struct table_column *rows_view_column(struct rows_view *view, const char *name);
 void rows_put(struct table *table, const struct rows_view *view, const void *record);
 /* The first rows, as options.limit says. */
 void rows_put_all(struct table *table, const struct rows_view *view);
@@ -122,26 +134,7 @@ extern const struct rows rows_summary, rows_processes, rows_threads, rows_module
     rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_pools, rows_allocations,
     rows_details;
 
-/* Places of columns that are named elsewhere. */
-enum {
-    THREAD_ID,
-    THREAD_TID,
-    THREAD_NAME,
-    THREAD_ALIVE,
-    THREAD_STARTED,
-    THREAD_ENDED,
-    THREAD_ALLOCATIONS,
-    THREAD_TOTAL_BYTES,
-    THREAD_FREES,
-    THREAD_FREED_BYTES,
-    THREAD_FOREIGN_FREES,
-    THREAD_FOREIGN_BYTES,
-    THREAD_BALANCE,
-    THREAD_LIVE_BYTES,
-    THREAD_TID_TEXT,
-    THREAD_LONG_NAME,
-    THREAD_COLUMNS
-};
+/* Places of columns that are named elsewhere. Those of SQL come first in these. */
 enum {
     CONTEXT_ID,
     CONTEXT_PARENT,

@@ -48,6 +48,15 @@ struct table_cell {
     bool is_owned;        /* text was made by malloc() for who asked for the cell */
 };
 
+/* Where a column is shown, but for SQL, which has those that have a name there. */
+enum table_place {
+    TABLE_REPORT = 1,
+    TABLE_PAGE = 2,
+    TABLE_DOCUMENT =
+        4,        /* the one document of all that a file holds (`memtrace report --format json`) */
+    TABLE_SQL = 8 /* nowhere else */
+};
+
 struct rows_of;
 struct table_column {
     const char *name;    /* in CSV and JSON; NULL: for people only */
@@ -62,6 +71,7 @@ struct table_column {
     unsigned place;      /* else size is 0, and cell() makes it */
     struct table_cell (*cell)(const struct rows_of *of, const void *record);
     enum table_none { TABLE_NEVER, TABLE_ZERO, TABLE_MOST } none; /* the number that is unknown */
+    unsigned char only; /* enum table_place, some of them; 0: everywhere */
 };
 
 struct table_widths;
@@ -199,6 +209,9 @@ void tabledata_json_frame(struct jsonwriter *json, const struct names_frame *fra
 /* An array of such objects. */
 void tabledata_json_path(const struct report *report, struct jsonwriter *json, const char *name,
                          uint32_t node);
+/* The same of a column's, known or not. */
+void tabledata_json_cell(struct jsonwriter *json, const struct report *report,
+                         const struct table_column *column, const struct table_cell *cell);
 /* The member "warnings": what is wrong with the file, and what its names lack. */
 void tabledata_json_warnings(struct jsonwriter *json, const struct report *report);
 

@@ -262,18 +262,21 @@ void tabledata_json_value(struct jsonwriter *json, const struct report *report, 
     }
 }
 
+void tabledata_json_cell(struct jsonwriter *json, const struct report *report,
+                         const struct table_column *column, const struct table_cell *cell) {
+    if (cell->is_known) {
+        tabledata_json_value(json, report, column->name, column->kind, cell);
+    } else {
+        jsonwriter_string(json, column->kind == TABLE_FRAME ? "function" : column->name, NULL);
+    }
+}
+
 void tabledata_json_row(const struct table *table, const struct table_cell *cells) {
     struct jsonwriter *json = table->json;
     jsonwriter_map(json, NULL);
     for (size_t i = 0; i < table->count; i++) {
-        const struct table_column *column = &table->columns[i];
-        if (column->name == NULL) {
-            continue;
-        }
-        if (cells[i].is_known) {
-            tabledata_json_value(json, table->report, column->name, column->kind, &cells[i]);
-        } else {
-            jsonwriter_string(json, column->kind == TABLE_FRAME ? "function" : column->name, NULL);
+        if (table->columns[i].name != NULL) {
+            tabledata_json_cell(json, table->report, &table->columns[i], &cells[i]);
         }
     }
     jsonwriter_end_map(json);

@@ -125,8 +125,7 @@ static const struct rows mapped_rows = {
     .name = "mapped", .about = "mappings of the process", ROWS_COLUMNS(columns)};
 
 static void write_mapped(struct api_call *call, const struct mappinghistory *history, bool all) {
-    const struct apitable_rows rows = {
-        .rows = &mapped_rows, .count = mapped_rows.column_count, .sort = "rss"};
+    const struct apitable_rows rows = {.rows = &mapped_rows, .sort = "rss"};
     struct rows_of of = rows_of_report(&call->report);
     const struct selection_mappings *chosen = &call->view->selection->mappings;
     const void **records = job_array(history->count, sizeof *records);

@@ -5,39 +5,21 @@
 #include "web/server/apitable.h"
 
 void api_marks(struct api_call *call) {
-    static const unsigned char shown[] = {MARK_TIME, MARK_THREAD, MARK_WHAT, MARK_ID,
-                                          MARK_ANY_NAME};
-    const struct apitable_rows rows = {.rows = &rows_marks, .shown = shown, .count = sizeof shown};
+    const struct apitable_rows rows = {.rows = &rows_marks};
     api_command(call, "report --show-marks");
     api_sql(call, "SELECT * FROM marks");
     apitable_rows(call, NULL, &rows);
 }
 
 void api_scopes(struct api_call *call) {
-    const struct apitable_rows rows = {.rows = &rows_scopes, .count = 5};
+    const struct apitable_rows rows = {.rows = &rows_scopes};
     api_command(call, "query 'SELECT * FROM scopes'");
     api_sql(call, "SELECT * FROM scopes");
     apitable_rows(call, NULL, &rows);
 }
 
 void api_threads(struct api_call *call) {
-    static const unsigned char shown[] = {
-        THREAD_ID,
-        THREAD_TID,
-        THREAD_NAME,
-        THREAD_ALIVE,
-        THREAD_STARTED,
-        THREAD_ENDED,
-        THREAD_ALLOCATIONS,
-        THREAD_TOTAL_BYTES,
-        THREAD_FREES,
-        THREAD_FREED_BYTES,
-        THREAD_LIVE_BYTES,
-        THREAD_FOREIGN_FREES,
-        THREAD_FOREIGN_BYTES,
-    };
-    const struct apitable_rows rows = {
-        .rows = &rows_threads, .shown = shown, .count = sizeof shown};
+    const struct apitable_rows rows = {.rows = &rows_threads};
     api_command(call, "report --show-threads");
     apitable_rows(call, NULL, &rows);
 }
@@ -52,7 +34,7 @@ void api_foreign(struct api_call *call) {
 }
 
 void api_modules(struct api_call *call) {
-    const struct apitable_rows rows = {.rows = &rows_modules, .count = rows_modules.column_count};
+    const struct apitable_rows rows = {.rows = &rows_modules};
     api_command(call, "query 'SELECT * FROM modules'");
     api_sql(call, "SELECT * FROM modules");
     apitable_rows(call, NULL, &rows);
@@ -89,8 +71,7 @@ static const struct rows suppressed_rows = {ROWS_COLUMNS(suppressed_columns)};
 
 /* Of what was never freed; metric=shutdown: of what its trees leave out. */
 void api_suppressed(struct api_call *call) {
-    const struct apitable_rows shown = {.rows = &suppressed_rows,
-                                        .count = suppressed_rows.column_count};
+    const struct apitable_rows shown = {.rows = &suppressed_rows};
     const struct answer *view = call->view;
     const bool is_shutdown = call->metric == METRIC_SHUTDOWN;
     const struct rows_of of = rows_of_report(&call->report);

@@ -55,8 +55,7 @@ static bool look(const struct region *region, struct running *running) {
 /* The region of the program that the view is of, which may be shown by its recording, and those of
  * its run; alone where it lies in another container's folder. */
 void api_running(struct api_call *call) {
-    const struct apitable_rows rows = {
-        .rows = &running_rows, .count = running_rows.column_count, .sort = "live_bytes"};
+    const struct apitable_rows rows = {.rows = &running_rows, .sort = "live_bytes"};
     const struct model *whole = call->view->whole;
     struct region *regions = NULL;
     struct running *all;

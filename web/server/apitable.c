@@ -59,6 +59,17 @@ void apitable_columns(const struct rows *rows, const unsigned char *shown, size_
 
 /* ---- Writing ---- */
 
+void apitable_column(struct jsonwriter *json, const struct table_column *column) {
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "name", name_of(column));
+    jsonwriter_string(json, "heading", column->heading != NULL ? column->heading : name_of(column));
+    jsonwriter_string(json, "kind", kind_names[column->kind]);
+    if (column->about != NULL && column->about[0] != '\0') {
+        jsonwriter_string(json, "about", column->about);
+    }
+    jsonwriter_end_map(json);
+}
+
 void apitable_begin(struct apitable *table, struct api_call *call, const char *name,
                     const struct table_column *columns, size_t count) {
     *table = (struct apitable){.call = call,
@@ -69,16 +80,7 @@ void apitable_begin(struct apitable *table, struct api_call *call, const char *n
     jsonwriter_map(call->json, name);
     jsonwriter_array(call->json, "columns");
     for (size_t i = 0; i < count; i++) {
-        const struct table_column *column = &columns[i];
-        jsonwriter_map(call->json, NULL);
-        jsonwriter_string(call->json, "name", name_of(column));
-        jsonwriter_string(call->json, "heading",
-                          column->heading != NULL ? column->heading : name_of(column));
-        jsonwriter_string(call->json, "kind", kind_names[column->kind]);
-        if (column->about != NULL && column->about[0] != '\0') {
-            jsonwriter_string(call->json, "about", column->about);
-        }
-        jsonwriter_end_map(call->json);
+        apitable_column(call->json, &columns[i]);
     }
     jsonwriter_end_array(call->json);
     jsonwriter_array(call->json, "rows");
@@ -298,23 +300,29 @@ void apitable_records(struct api_call *call, const char *name, const struct apit
                       const struct rows_of *of, const void *const *records, size_t count) {
     struct table_column columns[COLUMNS];
     struct table_cell cells[COLUMNS];
+    unsigned char shown[COLUMNS];
+    struct apitable_rows asked = *rows;
     struct apitable_wish wish;
     struct apitable table;
     const void **sorted;
     size_t end = count;
-    apitable_columns(rows->rows, rows->shown, rows->count, columns);
-    wish = apitable_wish(call, columns, rows->count, rows->sort);
-    sorted = sort_records(rows, of, &wish, records, count);
+    if (rows->count == 0) {
+        asked.count = rows_shown(rows->rows, TABLE_PAGE, shown, COLUMNS);
+        asked.shown = shown;
+    }
+    apitable_columns(rows->rows, asked.shown, asked.count, columns);
+    wish = apitable_wish(call, columns, asked.count, rows->sort);
+    sorted = sort_records(&asked, of, &wish, records, count);
     wish.from = wish.from < count ? wish.from : count;
-    apitable_begin(&table, call, name, columns, rows->count);
+    apitable_begin(&table, call, name, columns, asked.count);
     table.total = count;
     if (wish.limit < count - wish.from) {
         table.next = end = wish.from + wish.limit;
     }
     for (size_t i = wish.from; i < end; i++) {
-        for (size_t column = 0; column < rows->count; column++) {
+        for (size_t column = 0; column < asked.count; column++) {
             cells[column] = rows_cell(rows->rows, of, sorted[i],
-                                      rows->shown != NULL ? rows->shown[column] : column);
+                                      asked.shown != NULL ? asked.shown[column] : column);
         }
         apitable_row(&table, cells);
     }

@@ -47,6 +47,9 @@ struct apitable {
 struct apitable_wish apitable_wish(struct api_call *call, const struct table_column *columns,
                                    size_t count, const char *usual_sort);
 
+/* What a table says of a column: its name, heading and kind. */
+void apitable_column(struct jsonwriter *json, const struct table_column *column);
+
 /* Columns that only SQL names go by that name: what apitable_begin() and apitable_wish() take. */
 void apitable_columns(const struct rows *rows, const unsigned char *shown, size_t count,
                       struct table_column *columns);
@@ -71,9 +74,9 @@ bool apitable_is_text(enum table_kind kind);
 /* The whole of a thing's rows (rows.h), some of its columns, sorted and cut as was asked. */
 struct apitable_rows {
     const struct rows *rows;
-    const unsigned char *shown; /* places in rows->columns; NULL: the first ones */
-    size_t count;
-    const char *sort; /* the usual one, by name; NULL: as rows come */
+    const unsigned char *shown; /* places in rows->columns; NULL: the first ones ... */
+    size_t count;               /* ... 0: all that the page shows */
+    const char *sort;           /* the usual one, by name; NULL: as rows come */
     /* Writes what belongs to the rows that were written, as further members of the table: their
      * records in that order. NULL: nothing. */
     void (*more)(struct api_call *call, const void *const *records, size_t count);

@@ -12,6 +12,7 @@
 #include "analyze/read/jsontree.h"
 #include "ask/filters.h"
 #include "web/server/apilist.h"
+#include "web/server/apitable.h"
 #include "web/server/routes.h"
 #include "web/server/uifiles.h"
 
@@ -233,6 +234,17 @@ static void openapi_answer(struct jsonwriter *json, yajl_val parts, const struct
     jsonwriter_end_map(json);
 }
 
+/* What is in a table, of those whose columns are always the same. */
+static void openapi_columns(struct jsonwriter *json, const struct rows *rows) {
+    unsigned char shown[UINT8_MAX];
+    size_t count = rows_shown(rows, TABLE_PAGE, shown, sizeof shown);
+    jsonwriter_array(json, "x-columns");
+    for (size_t i = 0; i < count; i++) {
+        apitable_column(json, &rows->columns[shown[i]]);
+    }
+    jsonwriter_end_array(json);
+}
+
 static void openapi_operation(struct jsonwriter *json, yajl_val parts, const struct route *route) {
     yajl_val body = jsontree_member(jsontree_member(parts, "bodies"), route->id);
     jsonwriter_map(json, strcmp(route->method, "GET") == 0 ? "get" : "post");
@@ -259,6 +271,9 @@ static void openapi_operation(struct jsonwriter *json, yajl_val parts, const str
     jsonwriter_end_map(json);
     openapi_reference(json, "default", "responses", "Problem");
     jsonwriter_end_map(json);
+    if (route->rows != NULL) {
+        openapi_columns(json, route->rows);
+    }
     jsonwriter_end_map(json);
 }
 

@@ -2,6 +2,7 @@
 /* routes.c: see routes.h. */
 #include "web/server/routes.h"
 
+#include "analyze/rows/rows.h"
 #include "web/server/apilist.h"
 
 #include <stdlib.h>
@@ -31,15 +32,15 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/timeline", api_timeline, QUEUE_INTERACTIVE, "points series intervals",
      ROUTE_THREADS, "timeline", "Timeline", "Memory over time."},
     {"GET", "/r/{r}/marks", api_marks, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE, "marks", "Table",
-     "What the program marked."},
+     "What the program marked.", &rows_marks},
     {"GET", "/r/{r}/scopes", api_scopes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE, "scopes", "Table",
-     "Scopes that threads went through."},
+     "Scopes that threads went through.", &rows_scopes},
     {"GET", "/r/{r}/threads", api_threads, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS,
-     "threads", "Table", "Threads and what they did."},
+     "threads", "Table", "Threads and what they did.", &rows_threads},
     {"GET", "/r/{r}/foreign", api_foreign, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS,
      "foreign", "Table", "Who freed whose blocks."},
     {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE, "modules", "Table",
-     "Program file and libraries."},
+     "Program file and libraries.", &rows_modules},
     {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE, "processes",
      "Table", "Processes of a run, or forked children."},
     {"GET", "/r/{r}/running", api_running, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE, "running", "Table",

@@ -36,6 +36,7 @@ struct route {
     const char *id;
     const char *answer;
     const char *about;
+    const struct rows *rows; /* of tables: what their rows are, if those are of one thing */
 };
 
 /* One after the other; NULL: that was the last. */
