@@ -99,6 +99,12 @@ int job_run(void (*work)(void *what), void *what, struct job_memory **kept, stru
     if (job.memory == NULL) {
         return error_set(error, "out of memory");
     }
+    if (kept != NULL && *kept != NULL) { /* what is left of its newest chunk is used first */
+        job.memory->free = (*kept)->free;
+        job.memory->left = (*kept)->left;
+        job.memory->next_chunk = (*kept)->next_chunk;
+        (*kept)->left = 0;
+    }
     if (_setjmp(job.border) != 0) {
         innermost = job.outer;
         job_free(&job.memory);

@@ -107,6 +107,17 @@ Elf_Scn *debugfile_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, c
     return section;
 }
 
+Elf_Data *debugfile_section(Elf *elf, const char *wanted) {
+    GElf_Shdr header;
+    const char *name;
+    Elf_Scn *at = NULL;
+    while ((at = debugfile_next_section(elf, at, &header, &name)) && strcmp(name, wanted) != 0)
+        ;
+    bool is_there = at && header.sh_type != SHT_NOBITS && !(header.sh_flags & SHF_COMPRESSED);
+    Elf_Data *data = is_there ? elf_rawdata(at, NULL) : NULL;
+    return data && data->d_buf ? data : NULL;
+}
+
 int debugfile_visit_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
                             int (*visit)(void *context, const GElf_Sym *symbol, const char *name),
                             void *context) {
@@ -174,13 +185,7 @@ ssize_t debugfile_build_id(Elf *elf, const void **bytes) {
 /* What .gnu_debuglink says: a name, and behind it, at the next multiple of 4, a checksum. NULL:
  * there is none. */
 static const char *debug_link(Elf *elf, uint32_t *checksum) {
-    GElf_Shdr header;
-    const char *name;
-    Elf_Scn *section = NULL;
-    while ((section = debugfile_next_section(elf, section, &header, &name)) &&
-           strcmp(name, ".gnu_debuglink") != 0)
-        ;
-    Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+    const Elf_Data *data = debugfile_section(elf, ".gnu_debuglink");
     const char *link = data ? data->d_buf : NULL;
     const char *end = link ? memchr(link, '\0', data->d_size) : NULL;
     size_t at = end ? ((size_t)(end - link) + sizeof *checksum) & ~(sizeof *checksum - 1) : 0;

@@ -9,7 +9,7 @@
 #ifndef ANALYZE_SYMBOL_DEBUGFILE_H
 #define ANALYZE_SYMBOL_DEBUGFILE_H
 
-#include "analyze/symbol/symbol.h"
+#include "analyze/symbol/symbolmodule.h"
 
 #include <gelf.h>
 #include <limits.h>
@@ -38,6 +38,10 @@ void debugfile_close(struct debugfile_elf *file);
 /* The next section behind `section` (NULL: the first) whose header can be read, with its name, ""
  * if it has none. NULL: that was the last. */
 Elf_Scn *debugfile_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, const char **name);
+
+/* What the first section of this name holds as it is in the file. NULL: there is none, or it is
+ * compressed or empty. */
+Elf_Data *debugfile_section(Elf *elf, const char *wanted);
 
 /* Calls visit() for each symbol of a table, up to one that cannot be read, or until it returns
  * another number than 0, which is returned. */

@@ -9,7 +9,9 @@
 #ifndef ANALYZE_SYMBOL_DEBUGINFOD_H
 #define ANALYZE_SYMBOL_DEBUGINFOD_H
 
-#include "analyze/symbol/symbol.h"
+#include "analyze/symbol/symbolmodule.h"
+
+#include <stdbool.h>
 
 /* Files may be fetched from now on. progress, where it is not NULL, is called now and then while
  * one is, with a name for it, and a last time with done = total; from the thread that asked. */

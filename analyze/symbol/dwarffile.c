@@ -2,7 +2,7 @@
 /* dwarffile.c: see dwarffile.h. */
 #include "analyze/symbol/dwarffile.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/search.h"
 
 #include <dwarf.h>
@@ -16,15 +16,13 @@
 
 /* ---- Address ranges that may nest ---- */
 
-int rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
-                   uint64_t rank) {
+void rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
+                    uint64_t rank) {
     if (low >= high)
-        return 0;
-    if (array_grow(&table->ranges, &table->room, table->count, sizeof *table->ranges) != 0)
-        return -1;
+        return;
+    job_grow(&table->ranges, &table->room, table->count, sizeof *table->ranges);
     table->ranges[table->count++] =
         (struct range){.low = low, .high = high, .value = value, .rank = rank};
-    return 0;
 }
 
 static int rangetable_compare_numbers(uint64_t a, uint64_t b) {
@@ -67,32 +65,25 @@ const struct range *rangetable_find(const struct rangetable *table, uint64_t add
     return NULL;
 }
 
-void rangetable_free(struct rangetable *table) {
-    free(table->ranges);
-    *table = (struct rangetable){0};
-}
-
 /* ---- A unit ---- */
 
 /* How deep DIEs may nest before we stop following a damaged (cyclic) tree. */
 enum { NESTING_LIMIT = 512 };
 
-static int add_function(struct dwarfunit *unit, Dwarf_Die *die) {
-    if (array_grow(&unit->dies, &unit->die_room, unit->die_count, sizeof *unit->dies) != 0)
-        return -1;
+static void add_function(struct dwarfunit *unit, Dwarf_Die *die) {
     bool any = false;
     Dwarf_Addr base, low, high;
     for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;) {
         /* Code the linker dropped is left behind at address 0 (or 1). */
         if (low <= 1)
             continue;
-        if (rangetable_add(&unit->functions, low, high, unit->die_count, 0) != 0)
-            return -1;
+        rangetable_add(&unit->functions, low, high, unit->die_count, 0);
         any = true;
     }
-    if (any)
+    if (any) {
+        job_grow(&unit->dies, &unit->die_room, unit->die_count, sizeof *unit->dies);
         unit->dies[unit->die_count++] = *die;
-    return 0;
+    }
 }
 
 static bool may_hold_functions(int tag, bool all) {
@@ -112,33 +103,23 @@ static bool may_hold_functions(int tag, bool all) {
     }
 }
 
-static int add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
+static void add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
     Dwarf_Die die;
     int status = depth < NESTING_LIMIT ? dwarf_child(parent, &die) : 1;
-    while (status == 0) {
+    for (; status == 0; status = dwarf_siblingof(&die, &die)) {
         int tag = dwarf_tag(&die);
-        if (tag == DW_TAG_subprogram && add_function(unit, &die) != 0)
-            return -1;
-        if (may_hold_functions(tag, unit->all) && add_functions(unit, &die, depth + 1) != 0)
-            return -1;
-        status = dwarf_siblingof(&die, &die);
+        if (tag == DW_TAG_subprogram)
+            add_function(unit, &die);
+        if (may_hold_functions(tag, unit->all))
+            add_functions(unit, &die, depth + 1);
     }
-    return 0;
 }
 
 /* Of a section of the program's file: what lies from the place on that the skeleton tells. */
 static const void *skeleton_part(const struct dwarffile *file, const char *wanted, uint64_t from,
                                  size_t *size) {
-    Elf *elf = file->image ? file->image : file->file.elf;
-    GElf_Shdr header;
-    const char *name;
-    Elf_Scn *section = NULL;
-    while ((section = debugfile_next_section(elf, section, &header, &name)) &&
-           strcmp(name, wanted) != 0)
-        ;
-    Elf_Data *data =
-        section && !(header.sh_flags & SHF_COMPRESSED) ? elf_rawdata(section, NULL) : NULL;
-    *size = data && data->d_buf && from <= data->d_size ? data->d_size - from : 0;
+    const Elf_Data *data = debugfile_section(file->image ? file->image : file->file.elf, wanted);
+    *size = data && from <= data->d_size ? data->d_size - from : 0;
     return *size != 0 ? (const char *)data->d_buf + from : NULL;
 }
 
@@ -180,17 +161,20 @@ static int find_in_package(const struct dwarffile *file, Dwarf_Die *die, uint64_
     return dwarfpackage_unit(&file->package, &skeleton, &unit->piece, &unit->die);
 }
 
-/* 0 or -1 (out of memory). `die` is the unit's DIE. */
-static int load_unit(struct dwarffile *file, struct dwarfunit *unit, Dwarf_Die *die) {
+static void dwarfunit_undo(void *piece) {
+    dwarfpiece_free(piece);
+}
+
+/* `die` is the unit's DIE. */
+static struct dwarfunit *load_unit(struct dwarffile *file, Dwarf_Die *die) {
+    struct dwarfunit *unit = job_alloc(sizeof *unit);
     Dwarf_Attribute folder;
-    *unit = (struct dwarfunit){
-        .lines_die = *die,
-        .die = *die,
-        .folder = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &folder)),
-    };
     uint8_t type;
     uint64_t id;
     Dwarf_Die split = {0};
+    unit->lines_die = unit->die = *die;
+    unit->folder = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &folder));
+    job_undo(dwarfunit_undo, &unit->piece);
     if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, &id, NULL, NULL) == 0 &&
         type == DW_UT_skeleton) {
         if (split.cu) {
@@ -202,15 +186,9 @@ static int load_unit(struct dwarffile *file, struct dwarfunit *unit, Dwarf_Die *
             snprintf(file->missing, sizeof file->missing, "%s", text ? text : "a .dwo file");
         }
     }
-    int status = add_functions(unit, &unit->die, 0);
+    add_functions(unit, &unit->die, 0);
     rangetable_seal(&unit->functions);
-    return status;
-}
-
-static void free_unit(struct dwarfunit *unit) {
-    rangetable_free(&unit->functions);
-    free(unit->dies);
-    dwarfpiece_free(&unit->piece);
+    return unit;
 }
 
 /* Whether to look into this DIE for inlined calls at the address. */
@@ -250,13 +228,10 @@ int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
     if (!range && !unit->all) {
         /* Nested functions (GNU C, Ada, local classes) are rare and finding them costs a walk over
          * every DIE, so it is done only once an address in the unit has no function. */
-        rangetable_free(&unit->functions);
-        unit->die_count = 0;
+        unit->functions.count = unit->die_count = 0;
         unit->all = true;
-        int status = add_functions(unit, &unit->die, 0);
+        add_functions(unit, &unit->die, 0);
         rangetable_seal(&unit->functions);
-        if (status != 0)
-            return -1;
         range = rangetable_find(&unit->functions, address, NULL);
     }
     if (!range)
@@ -382,13 +357,6 @@ int dwarffile_open(struct dwarffile *file, const char *path, const struct debugi
 }
 
 void dwarffile_close(struct dwarffile *file) {
-    for (size_t i = 0; i < file->units.places; i++) {
-        struct dwarfunit *unit = file->units.entries[i].value;
-        if (unit)
-            free_unit(unit);
-        free(unit);
-    }
-    numbermap_free(&file->units);
     dwarfpackage_close(&file->package);
     if (file->dwarf)
         dwarf_end(file->dwarf);
@@ -402,23 +370,23 @@ void dwarffile_close(struct dwarffile *file) {
     file->image = NULL;
 }
 
-int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *split) {
-    int status = 0;
+bool dwarffile_index(struct dwarffile *file, struct rangetable *units) {
+    bool split = false;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
     uint8_t type;
-    while (status == 0 && dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+    while (dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
         Dwarf_Addr base, low, high;
         ptrdiff_t next = 0;
-        *split |= type == DW_UT_skeleton;
+        split |= type == DW_UT_skeleton;
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        while (status == 0 && (next = dwarf_ranges(&die, next, &base, &low, &high)) > 0)
+        while ((next = dwarf_ranges(&die, next, &base, &low, &high)) > 0)
             if (low > 1)
-                status = rangetable_add(units, low, high, dwarf_dieoffset(&die), 0);
+                rangetable_add(units, low, high, dwarf_dieoffset(&die), 0);
     }
     rangetable_seal(units);
-    return status;
+    return split;
 }
 
 void dwarffile_try_split(struct dwarffile *file) {
@@ -436,16 +404,11 @@ void dwarffile_try_split(struct dwarffile *file) {
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset) {
     struct dwarfunit *unit = numbermap_get(&file->units, offset);
     Dwarf_Die die;
-    if (unit || !dwarf_offdie(file->dwarf, offset, &die))
-        return unit;
-    unit = malloc(sizeof *unit);
-    if (!unit)
-        return NULL;
-    if (load_unit(file, unit, &die) == 0 && numbermap_put(&file->units, offset, unit) == 0)
-        return unit;
-    free_unit(unit);
-    free(unit);
-    return NULL;
+    if (!unit && dwarf_offdie(file->dwarf, offset, &die)) {
+        unit = load_unit(file, &die);
+        numbermap_set(&file->units, offset, unit);
+    }
+    return unit;
 }
 
 /* ---- Names of functions ---- */
@@ -571,63 +534,51 @@ static int symtab_add_symbol(void *context, const GElf_Sym *symbol, const char *
         return 0;
     bool sized = symbol->st_size > 0;
     /* A symbol without size reaches up to the next one: see symtab_load. */
-    return rangetable_add(&table->symtab->functions, symbol->st_value,
-                          sized ? symbol->st_value + symbol->st_size : end, (uintptr_t)name,
-                          rank_of(symbol->st_info, name) | (sized ? 0 : UINT64_C(1) << 63));
+    rangetable_add(&table->symtab->functions, symbol->st_value,
+                   sized ? symbol->st_value + symbol->st_size : end, (uintptr_t)name,
+                   rank_of(symbol->st_info, name) | (sized ? 0 : UINT64_C(1) << 63));
+    return 0;
 }
 
-/* Unpacks xz data. NULL: damaged, or no memory. */
+/* Unpacks xz data. NULL: damaged. */
 static void *unpack_xz(const Elf_Data *packed, size_t *size) {
-    lzma_stream stream = LZMA_STREAM_INIT;
-    if (lzma_stream_decoder(&stream, UINT64_MAX, 0) != LZMA_OK)
-        return NULL;
-    stream.next_in = packed->d_buf;
-    stream.avail_in = packed->d_size;
-    size_t room = packed->d_size * 4 + 4096;
-    uint8_t *bytes = malloc(room);
-    lzma_ret status = bytes ? LZMA_OK : LZMA_MEM_ERROR;
-    while (status == LZMA_OK) {
-        stream.next_out = bytes + stream.total_out;
-        stream.avail_out = room - stream.total_out;
-        status = lzma_code(&stream, LZMA_FINISH);
-        if (status != LZMA_OK || stream.avail_out > 0)
-            continue;
-        uint8_t *more = room < EMBEDDED_LIMIT_BYTES ? realloc(bytes, room * 2) : NULL;
-        status = more ? LZMA_OK : LZMA_MEM_ERROR;
-        bytes = more ? more : bytes;
-        room *= 2;
+    for (size_t room = packed->d_size * 4 + 4096; room <= EMBEDDED_LIMIT_BYTES; room *= 2) {
+        uint8_t *bytes = job_array(room, 1);
+        uint64_t memory = UINT64_MAX;
+        size_t from = 0;
+        *size = 0;
+        lzma_ret status = lzma_stream_buffer_decode(&memory, 0, NULL, packed->d_buf, &from,
+                                                    packed->d_size, bytes, size, room);
+        if (status == LZMA_OK)
+            return bytes;
+        job_release(bytes);
+        if (status == LZMA_MEM_ERROR)
+            job_fail_memory();
+        if (status != LZMA_BUF_ERROR)
+            break;
     }
-    *size = stream.total_out;
-    lzma_end(&stream);
-    if (status == LZMA_STREAM_END)
-        return bytes;
-    free(bytes);
     return NULL;
 }
 
-static int symtab_add_tables(struct symtab *symtab, Elf *elf) {
+static void symtab_add_tables(struct symtab *symtab, Elf *elf) {
     struct table table = {symtab, elf};
     GElf_Shdr header;
     const char *name;
-    int status = 0;
-    for (Elf_Scn *section = NULL;
-         status == 0 && (section = debugfile_next_section(elf, section, &header, &name));) {
+    for (Elf_Scn *section = NULL; (section = debugfile_next_section(elf, section, &header, &name));)
         if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
-            status = debugfile_visit_symbols(elf, section, &header, symtab_add_symbol, &table);
-        if (header.sh_type != SHT_PROGBITS || strcmp(name, ".gnu_debugdata") != 0 ||
-            symtab->embedded_bytes)
-            continue;
-        Elf_Data *data = elf_rawdata(section, NULL);
-        size_t size;
-        symtab->embedded_bytes = data && data->d_buf ? unpack_xz(data, &size) : NULL;
-        symtab->embedded = symtab->embedded_bytes ? elf_memory(symtab->embedded_bytes, size) : NULL;
-        if (symtab->embedded)
-            status = symtab_add_tables(symtab, symtab->embedded);
-    }
-    return status;
+            debugfile_visit_symbols(elf, section, &header, symtab_add_symbol, &table);
 }
 
-int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
+static void symtab_add_embedded(struct symtab *symtab, Elf *elf) {
+    Elf_Data *data = debugfile_section(elf, ".gnu_debugdata");
+    size_t size;
+    void *bytes = data && !symtab->embedded ? unpack_xz(data, &size) : NULL;
+    symtab->embedded = bytes ? elf_memory(bytes, size) : symtab->embedded;
+    if (bytes && symtab->embedded)
+        symtab_add_tables(symtab, symtab->embedded);
+}
+
+void symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
     struct rangetable *functions = &symtab->functions;
     uint64_t next = UINT64_MAX;
     const char *separate = paths->debug;
@@ -635,10 +586,10 @@ int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
         separate = NULL;
     const char *names[2] = {paths->object, separate};
     for (int i = 0; i < 2; i++) {
-        if (!names[i] || debugfile_open(names[i], &symtab->files[i], NULL) != 0)
-            continue;
-        if (symtab_add_tables(symtab, symtab->files[i].elf) != 0)
-            return -1;
+        if (names[i] && debugfile_open(names[i], &symtab->files[i], NULL) == 0) {
+            symtab_add_tables(symtab, symtab->files[i].elf);
+            symtab_add_embedded(symtab, symtab->files[i].elf);
+        }
     }
     rangetable_seal(functions);
     /* Symbols without size end where the next symbol starts. */
@@ -650,7 +601,6 @@ int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
             range->high = next;
     }
     rangetable_seal(functions);
-    return 0;
 }
 
 const char *symtab_name(const struct symtab *symtab, uint64_t address) {
@@ -658,13 +608,10 @@ const char *symtab_name(const struct symtab *symtab, uint64_t address) {
     return range ? (const char *)(uintptr_t)range->value : NULL;
 }
 
-void symtab_free(struct symtab *symtab) {
-    rangetable_free(&symtab->functions);
+void symtab_close(struct symtab *symtab) {
     if (symtab->embedded)
         elf_end(symtab->embedded);
-    free(symtab->embedded_bytes);
     debugfile_close(&symtab->files[0]);
     debugfile_close(&symtab->files[1]);
-    symtab->embedded = NULL;
-    symtab->embedded_bytes = NULL;
+    *symtab = (struct symtab){0};
 }

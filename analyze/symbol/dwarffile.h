@@ -3,8 +3,9 @@
  * dwarffile.h: the debug information of a module: a libdw handle, the compilation units that were
  * asked for, with their functions, inlined calls and lines, names of functions, and symbol tables.
  *
- * Used inside analyze/symbol. libdw handles are not thread-safe: a handle, with its units, belongs
- * to one thread at a time, and several handles on one file may be used side by side.
+ * Used inside analyze/symbol and by collect/allocators, in jobs: tables and units are memory of
+ * those. libdw handles are not thread-safe: a handle, with its units, belongs to one thread at a
+ * time, and several handles on one file may be used side by side.
  */
 #ifndef ANALYZE_SYMBOL_DWARFFILE_H
 #define ANALYZE_SYMBOL_DWARFFILE_H
@@ -38,15 +39,14 @@ struct rangetable {
     size_t room;
 };
 
-/* Empty ranges are ignored. 0, or -1: out of memory. */
-int rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
-                   uint64_t rank);
+/* Empty ranges are ignored. */
+void rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
+                    uint64_t rank);
 void rangetable_seal(struct rangetable *table);
 /* The innermost range that contains the address, NULL: none; given a range it returned, the next
  * wider one. The table must be sealed. */
 const struct range *rangetable_find(const struct rangetable *table, uint64_t address,
                                     const struct range *last);
-void rangetable_free(struct rangetable *table);
 
 /* ---- A file ---- */
 
@@ -69,15 +69,14 @@ void dwarffile_close(struct dwarffile *file);
 
 /* Adds the address ranges of all compilation units; values are offsets of their DIEs. Reads one
  * DIE a unit, so it is quick for large files, and does not depend on .debug_aranges, which clang
- * does not write. *split: some units are in .dwo files. 0 or -1 (out of memory). The table is
- * sealed then. */
-int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *split);
+ * does not write. Whether some units are in .dwo files. The table is sealed then. */
+bool dwarffile_index(struct dwarffile *file, struct rangetable *units);
 
 /* Looks for the first unit that is in another file: who misses that misses all, and says so early.
  */
 void dwarffile_try_split(struct dwarffile *file);
 
-/* The unit at this offset; NULL: damaged or out of memory. */
+/* The unit at this offset; NULL: damaged. */
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset);
 
 /* ---- A unit: made once and kept ---- */
@@ -104,7 +103,7 @@ struct dwarfunit_place {
 };
 
 /* The functions at the address: inlined ones from the innermost on, last the function they are
- * inlined into. Returns their number, 0: no function there, -1: out of memory. */
+ * inlined into. Returns their number, 0: no function there. */
 int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
                         Dwarf_Die functions[DWARFUNIT_DEPTH]);
 
@@ -135,14 +134,14 @@ size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size);
 struct symtab {
     struct rangetable functions;
     struct debugfile_elf files[2]; /* the module's own, and its debug file if that is another */
-    Elf *embedded;                 /* of .gnu_debugdata, in embedded_bytes */
-    void *embedded_bytes;
+    Elf *embedded;                 /* of .gnu_debugdata */
 };
 
-/* Reads what there is; a damaged table counts as absent. 0 or -1 (out of memory). */
-int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths);
+/* Reads what there is; a damaged table counts as absent. */
+void symtab_load(struct symtab *symtab, const struct debugfile_paths *paths);
 /* The mangled name of the function that contains the address, or NULL. */
 const char *symtab_name(const struct symtab *symtab, uint64_t address);
-void symtab_free(struct symtab *symtab);
+/* Also one that was not loaded to its end; it is empty then. */
+void symtab_close(struct symtab *symtab);
 
 #endif

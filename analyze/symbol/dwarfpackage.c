@@ -42,18 +42,8 @@ void dwarfpackage_close(struct dwarfpackage *package) {
 }
 
 static struct slice package_section(const struct dwarfpackage *package, const char *wanted) {
-    GElf_Shdr header;
-    const char *name;
-    for (Elf_Scn *at = NULL;
-         (at = debugfile_next_section(package->file.elf, at, &header, &name));) {
-        Elf_Data *data = strcmp(name, wanted) == 0 && header.sh_type != SHT_NOBITS &&
-                                 !(header.sh_flags & SHF_COMPRESSED)
-                             ? elf_rawdata(at, NULL)
-                             : NULL;
-        if (data && data->d_buf)
-            return (struct slice){data->d_buf, data->d_size};
-    }
-    return (struct slice){0};
+    const Elf_Data *data = debugfile_section(package->file.elf, wanted);
+    return data ? (struct slice){data->d_buf, data->d_size} : (struct slice){0};
 }
 
 static uint32_t u32_at(const unsigned char *bytes, size_t at) {

@@ -118,9 +118,8 @@ static int look_at_symbol(void *context, const GElf_Sym *symbol, const char *nam
     return 0;
 }
 
-static void look_at_texts(struct allocators *found, Elf_Scn *section, bool only_certain) {
-    Elf_Data *data = elf_rawdata(section, NULL);
-    for (size_t i = 0; data != NULL && data->d_buf != NULL && i < MARKS; i++) {
+static void look_at_texts(struct allocators *found, const Elf_Data *data, bool only_certain) {
+    for (size_t i = 0; i < MARKS; i++) {
         const char *text = marks[i].text;
         if (text != NULL && (marks[i].is_certain || !only_certain) &&
             memmem(data->d_buf, data->d_size, text, strlen(text)) != NULL) {
@@ -132,13 +131,12 @@ static void look_at_texts(struct allocators *found, Elf_Scn *section, bool only_
 }
 
 /* Whether the word stands in these constants, as it does where dlsym() is asked for it. */
-static bool section_has_word(Elf_Scn *section, const char *word) {
-    Elf_Data *data = elf_rawdata(section, NULL);
+static bool has_word(const Elf_Data *data, const char *word) {
     size_t size = strlen(word) + 1;
-    const char *from = data != NULL ? data->d_buf : NULL;
-    const char *end = from != NULL ? from + data->d_size : NULL;
+    const char *from = data->d_buf;
+    const char *end = from + data->d_size;
     const char *at = from;
-    while (at != NULL && (at = memmem(at, (size_t)(end - at), word, size)) != NULL) {
+    while ((at = memmem(at, (size_t)(end - at), word, size)) != NULL) {
         if (at == from || at[-1] == '\0') {
             return true;
         }
@@ -169,19 +167,12 @@ static void look_at_constants(Elf *elf, struct look *look, enum allocators_symbo
     bool wants_certain =
         found->name == NULL && symbols == ALLOCATORS_TEXTS && !found->exports_malloc;
     bool wants_word = found->defines_malloc && look->finds_next;
-    Elf_Scn *section = NULL;
-    GElf_Shdr header;
-    const char *name;
-    while ((wants_name || wants_certain || wants_word) &&
-           (section = debugfile_next_section(elf, section, &header, &name)) != NULL) {
-        if (strcmp(name, ".rodata") == 0) {
-            if (wants_name || wants_certain) {
-                look_at_texts(found, section, !wants_name);
-            }
-            found->wraps_malloc = wants_word && section_has_word(section, "malloc");
-            return;
-        }
+    const Elf_Data *data =
+        wants_name || wants_certain || wants_word ? debugfile_section(elf, ".rodata") : NULL;
+    if (data != NULL && (wants_name || wants_certain)) {
+        look_at_texts(found, data, !wants_name);
     }
+    found->wraps_malloc = data != NULL && wants_word && has_word(data, "malloc");
 }
 
 void programfile_look(Elf *elf, enum allocators_symbols symbols, struct allocators *found) {

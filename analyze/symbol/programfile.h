@@ -9,9 +9,10 @@
 #ifndef ANALYZE_SYMBOL_PROGRAMFILE_H
 #define ANALYZE_SYMBOL_PROGRAMFILE_H
 
-#include "analyze/symbol/symbol.h"
+#include "analyze/symbol/symbolmodule.h"
 
 #include <libelf.h>
+#include <stdbool.h>
 
 /* ---- Allocators, by symbols and by texts ---- */
 

@@ -30,9 +30,9 @@
 /* One thread's access to a module. Frames and names it makes live as long as the module. */
 struct lookup {
     struct module *module;
-    struct dwarffile dwarf; /* dwarf.dwarf NULL: none */
-    struct numbermap names; /* address of a mangled name or long path -> the readable one */
-    struct arena memory;
+    struct dwarffile dwarf;    /* dwarf.dwarf NULL: none */
+    struct numbermap names;    /* address of a mangled name or long path -> the readable one */
+    struct job_memory *memory; /* of all this, and of its answers */
     struct lookup *next_idle;
     struct lookup *next;
 };
@@ -54,6 +54,7 @@ struct module {
     struct debugimage image;
     struct symtab symtab;
     struct rangetable units;
+    struct job_memory *memory; /* of both */
     struct lookup *idle;
     struct lookup *lookups;
 
@@ -78,14 +79,13 @@ static void module_free(struct module *module) {
     while (module->lookups) {
         struct lookup *lookup = module->lookups;
         module->lookups = lookup->next;
+        job_free(&lookup->memory);
         dwarffile_close(&lookup->dwarf);
-        numbermap_free(&lookup->names);
-        arena_free(&lookup->memory);
         free(lookup);
     }
     debugimage_free(&module->image);
-    symtab_free(&module->symtab);
-    rangetable_free(&module->units);
+    symtab_close(&module->symtab);
+    job_free(&module->memory);
     numbermap_free(&module->answers);
     debugfile_free(&module->paths);
     pthread_mutex_destroy(&module->lock);
@@ -128,14 +128,21 @@ static int module_search(struct module *module) {
     return 0;
 }
 
+static void index_units(void *what) {
+    struct lookup *lookup = what;
+    lookup->module->split = dwarffile_index(&lookup->dwarf, &lookup->module->units);
+}
+
 /* Under the lock, with a lookup whose files are open: the unit index, once. */
 static int module_index(struct module *module, struct lookup *lookup, const char *problem) {
     if (module->indexed)
         return 0;
     if (problem[0] && !module->paths.problem[0])
         snprintf(module->paths.problem, sizeof module->paths.problem, "%s", problem);
-    if (lookup->dwarf.dwarf && dwarffile_index(&lookup->dwarf, &module->units, &module->split) != 0)
+    if (lookup->dwarf.dwarf && job_run(index_units, lookup, &module->memory, NULL) != 0) {
+        module->units = (struct rangetable){0};
         return -1;
+    }
     module->indexed = true;
     return 0;
 }
@@ -180,6 +187,10 @@ static void open_dwarf(struct lookup *lookup, const struct debugimage *image, ch
         dwarffile_open(&lookup->dwarf, module->paths.debug, image, module->folders, problem, size);
 }
 
+static void try_split(void *what) {
+    dwarffile_try_split(&((struct lookup *)what)->dwarf);
+}
+
 /* The first one of a module makes the index. 0 or -1. */
 static int open_lookup(struct lookup *lookup) {
     struct module *module = lookup->module;
@@ -197,8 +208,8 @@ static int open_lookup(struct lookup *lookup) {
         dwarffile_close(&lookup->dwarf);
         open_dwarf(lookup, &none, problem, sizeof problem);
     }
-    if (module->split && lookup->dwarf.dwarf)
-        dwarffile_try_split(&lookup->dwarf);
+    if (status == 0 && module->split && lookup->dwarf.dwarf)
+        status = job_run(try_split, lookup, &lookup->memory, NULL);
     return status;
 }
 
@@ -242,14 +253,12 @@ static void module_give_back(struct lookup *lookup) {
 /* The readable form of a mangled name; NULL: it is not mangled. */
 static const char *readable(struct lookup *lookup, const char *name) {
     char *known = numbermap_get(&lookup->names, (uintptr_t)name);
-    if (known)
-        return known == name ? NULL : known;
-    char *demangled = symbol_demangle(name);
-    char *kept = demangled ? arena_string(&lookup->memory, demangled) : NULL;
-    free(demangled);
-    /* Without memory to remember it the name is still right. */
-    numbermap_put(&lookup->names, (uintptr_t)name, kept ? kept : (char *)(uintptr_t)name);
-    return kept;
+    if (!known) {
+        char *demangled = symbol_demangle(name);
+        known = demangled ? job_take(demangled) : (char *)(uintptr_t)name;
+        numbermap_set(&lookup->names, (uintptr_t)name, known);
+    }
+    return known == name ? NULL : known;
 }
 
 void symbol_shorten_path(char *path) {
@@ -279,26 +288,29 @@ static const char *lookup_path(struct lookup *lookup, const struct dwarfunit *un
     char *known = numbermap_get(&lookup->names, (uintptr_t)path);
     if (known)
         return known;
-    const char *folder = relative ? unit->folder : "";
-    size_t size = strlen(folder) + 1 + strlen(path) + 1;
-    char *made = arena_alloc(&lookup->memory, size);
-    if (!made)
-        return path;
-    snprintf(made, size, "%s%s%s", folder, relative ? "/" : "", path);
+    char *made = job_text("%s%s%s", relative ? unit->folder : "", relative ? "/" : "", path);
     symbol_shorten_path(made);
-    numbermap_put(&lookup->names, (uintptr_t)path, made);
+    numbermap_set(&lookup->names, (uintptr_t)path, made);
     return made;
+}
+
+static void load_symtab_in_job(void *what) {
+    struct module *module = what;
+    symtab_load(&module->symtab, &module->paths);
 }
 
 static const struct symtab *load_symtab(struct lookup *lookup) {
     struct module *module = lookup->module;
+    struct error error;
+    int status = 0;
     pthread_mutex_lock(&module->lock);
-    if (!module->symtab_loaded) {
-        /* Half a table (no memory) is a table. */
-        symtab_load(&module->symtab, &module->paths);
-        module->symtab_loaded = true;
-    }
+    if (!module->symtab_loaded)
+        status = job_run(load_symtab_in_job, module, &module->memory, &error);
+    if (status != 0)
+        symtab_close(&module->symtab);
+    module->symtab_loaded |= status == 0;
     pthread_mutex_unlock(&module->lock);
+    job_check(status, &error);
     return &module->symtab;
 }
 
@@ -307,12 +319,10 @@ static const char *declared_name(struct lookup *lookup, Dwarf_Die *die) {
     Dwarf_Die declaration = dwarfname_declaration(die);
     char name[2048];
     char *kept = numbermap_get(&lookup->names, (uintptr_t)declaration.addr);
-    if (kept)
-        return kept;
-    if (dwarfname_qualified(&declaration, name, sizeof name))
-        kept = arena_string(&lookup->memory, name);
-    if (kept)
-        numbermap_put(&lookup->names, (uintptr_t)declaration.addr, kept);
+    if (!kept && dwarfname_qualified(&declaration, name, sizeof name)) {
+        kept = job_string(name);
+        numbermap_set(&lookup->names, (uintptr_t)declaration.addr, kept);
+    }
     return kept ? kept : dwarf_diename(die);
 }
 
@@ -331,12 +341,9 @@ static const char *dwarf_function(struct lookup *lookup, Dwarf_Die *die, uint64_
     return name ? name : mangled;
 }
 
-static const struct symbol_frames *make_frames(struct lookup *lookup, size_t count,
-                                               struct symbol_frame **array) {
-    struct symbol_frames *frames = arena_alloc(&lookup->memory, sizeof *frames);
-    *array = arena_alloc(&lookup->memory, count * sizeof **array);
-    if (!frames || !*array)
-        return NULL;
+static const struct symbol_frames *make_frames(size_t count, struct symbol_frame **array) {
+    struct symbol_frames *frames = job_alloc(sizeof *frames);
+    *array = job_alloc(count * sizeof **array);
     *frames = (struct symbol_frames){count, *array};
     return frames;
 }
@@ -346,9 +353,7 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
                                                 uint64_t offset, Dwarf_Die *functions,
                                                 size_t count) {
     struct symbol_frame *frame;
-    const struct symbol_frames *frames = make_frames(lookup, count, &frame);
-    if (!frames)
-        return NULL;
+    const struct symbol_frames *frames = make_frames(count, &frame);
     struct dwarfunit_place place = dwarfunit_line(unit, offset);
     for (size_t i = 0; i < count; i++) {
         frame[i] = (struct symbol_frame){
@@ -372,15 +377,14 @@ static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t o
     if (!name && !place.line)
         return &no_frames;
     struct symbol_frame *frame;
-    const struct symbol_frames *frames = make_frames(lookup, 1, &frame);
-    if (frames)
-        *frame = (struct symbol_frame){demangled ? demangled : name, place.file, place.line,
-                                       place.column, false};
+    const struct symbol_frames *frames = make_frames(1, &frame);
+    *frame = (struct symbol_frame){demangled ? demangled : name, place.file, place.line,
+                                   place.column, false};
     return frames;
 }
 
-/* The frames at the offset (perhaps none); NULL: out of memory. */
-static const struct symbol_frames *module_frames(struct lookup *lookup, uint64_t offset) {
+/* The frames at the offset (perhaps none). */
+static const struct symbol_frames *lookup_frames(struct lookup *lookup, uint64_t offset) {
     struct dwarfunit_place place = {0};
     const struct range *range = NULL;
     while (lookup->dwarf.dwarf &&
@@ -388,8 +392,6 @@ static const struct symbol_frames *module_frames(struct lookup *lookup, uint64_t
         struct dwarfunit *unit = dwarffile_unit(&lookup->dwarf, range->value);
         Dwarf_Die functions[DWARFUNIT_DEPTH];
         int count = unit ? dwarfunit_functions(unit, offset, functions) : 0;
-        if (count < 0)
-            return NULL;
         if (count > 0)
             return chain_frames(lookup, unit, offset, functions, (size_t)count);
         if (unit && !place.line) {
@@ -398,6 +400,51 @@ static const struct symbol_frames *module_frames(struct lookup *lookup, uint64_t
         }
     }
     return plain_frame(lookup, offset, place);
+}
+
+/* ---- Addresses of one module: in a job, whose memory becomes the lookup's ---- */
+
+struct batch_item {
+    struct module *module;
+    uint64_t offset;
+    const struct symbol_frames *frames; /* the answer; NULL: none yet */
+};
+
+struct resolving {
+    struct lookup *lookup;
+    struct batch_item *items;
+    size_t count;
+    const atomic_bool *cancel; /* NULL: never */
+    atomic_size_t *done;
+};
+
+static bool is_cancelled(const atomic_bool *cancel) {
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
+static void resolve_items(void *what) {
+    struct resolving *resolving = what;
+    for (size_t i = 0; i < resolving->count && !is_cancelled(resolving->cancel); i++) {
+        struct batch_item *item = &resolving->items[i];
+        item->frames = lookup_frames(resolving->lookup, item->offset);
+        atomic_fetch_add_explicit(resolving->done, 1, memory_order_relaxed);
+    }
+}
+
+/* Any thread. 0, or -1: out of memory, and none has an answer. */
+static int module_resolve(struct batch_item *items, size_t count, const atomic_bool *cancel,
+                          atomic_size_t *done) {
+    struct resolving resolving = {module_take(items[0].module), items, count, cancel, done};
+    if (!resolving.lookup)
+        return -1;
+    if (job_run(resolve_items, &resolving, &resolving.lookup->memory, NULL) != 0) {
+        /* What the lookup had begun is gone: nobody takes it again. */
+        for (size_t i = 0; i < count; i++)
+            items[i].frames = NULL;
+        return -1;
+    }
+    module_give_back(resolving.lookup);
+    return 0;
 }
 
 /* ---- All modules ---- */
@@ -493,17 +540,12 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module
     struct module *known = symbolizer_module(symbolizer, module);
     if (!known)
         return -1;
-    const struct symbol_frames *frames = module_known(known, offset);
-    if (!frames) {
-        struct lookup *lookup = module_take(known);
-        if (!lookup)
-            return -1;
-        frames = module_frames(lookup, offset);
-        module_give_back(lookup);
-        if (!frames || module_keep(known, offset, frames) != 0)
-            return -1;
-    }
-    *out = *frames;
+    struct batch_item item = {known, offset, module_known(known, offset)};
+    atomic_size_t done = 0;
+    if (!item.frames && (module_resolve(&item, 1, NULL, &done) != 0 ||
+                         module_keep(known, offset, item.frames) != 0))
+        return -1;
+    *out = *item.frames;
     return 0;
 }
 
@@ -516,12 +558,6 @@ enum {
     SMALLEST_THREADED = 64, /* addresses; below this threads are not worth starting */
     PROGRESS_EVERY_MS = 100,
     THREADS_LIMIT = 64
-};
-
-struct batch_item {
-    struct module *module;
-    uint64_t offset;
-    const struct symbol_frames *frames; /* the answer */
 };
 
 struct share {
@@ -542,31 +578,14 @@ struct batch {
     unsigned running;
 };
 
-static bool batch_is_cancelled(const atomic_bool *cancel) {
-    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
-}
-
-static void resolve_share(struct batch *batch, const struct share *share) {
-    struct lookup *lookup = module_take(batch->items[share->first].module);
-    for (size_t i = share->first; i < share->end && lookup; i++) {
-        batch->items[i].frames = module_frames(lookup, batch->items[i].offset);
-        if (!batch->items[i].frames)
-            atomic_store(&batch->failed, true);
-        if (batch_is_cancelled(batch->cancel))
-            break;
-        atomic_fetch_add_explicit(&batch->done, 1, memory_order_relaxed);
-    }
-    if (lookup)
-        module_give_back(lookup);
-    else
-        atomic_store(&batch->failed, true);
-}
-
 static void resolve_shares(struct batch *batch) {
     size_t share;
-    while (!batch_is_cancelled(batch->cancel) &&
+    while (!is_cancelled(batch->cancel) &&
            (share = atomic_fetch_add(&batch->next_share, 1)) < batch->share_count)
-        resolve_share(batch, &batch->shares[share]);
+        if (module_resolve(batch->items + batch->shares[share].first,
+                           batch->shares[share].end - batch->shares[share].first, batch->cancel,
+                           &batch->done) != 0)
+            atomic_store(&batch->failed, true);
 }
 
 static void *run_worker(void *argument) {
@@ -639,8 +658,7 @@ struct preparing {
 static struct batch_item *collect_items(const struct preparing *preparing, size_t *count) {
     struct module **known = job_array(preparing->module_count, sizeof(*known));
     struct batch_item *items = job_array(preparing->address_count, sizeof *items);
-    for (size_t i = 0; i < preparing->address_count && !batch_is_cancelled(preparing->cancel);
-         i++) {
+    for (size_t i = 0; i < preparing->address_count && !is_cancelled(preparing->cancel); i++) {
         const struct symbol_address *address = &preparing->addresses[i];
         size_t number = address->module;
         if (number >= preparing->module_count)
@@ -703,7 +721,7 @@ static void prepare_addresses(void *what) {
     pthread_mutex_destroy(&batch.lock);
     if (preparing->progress)
         preparing->progress(preparing->context, count, count);
-    if (batch_is_cancelled(preparing->cancel))
+    if (is_cancelled(preparing->cancel))
         return;
     /* Some may be missing for want of memory. */
     for (size_t i = 0; i < count; i++)
@@ -724,7 +742,7 @@ int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module
         return 0;
     if (job_run(prepare_addresses, &preparing, NULL, NULL) != 0)
         return -1;
-    return batch_is_cancelled(cancel) ? SYMBOL_CANCELLED : 0;
+    return is_cancelled(cancel) ? SYMBOL_CANCELLED : 0;
 }
 
 size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *const **lines) {

@@ -15,6 +15,8 @@
 #ifndef ANALYZE_SYMBOL_SYMBOL_H
 #define ANALYZE_SYMBOL_SYMBOL_H
 
+#include "analyze/symbol/symbolmodule.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,13 +29,6 @@ struct symbolizer_options {
     const char *debug_folders; /* colon-separated roots of debug files; NULL: /usr/lib/debug */
     unsigned threads;          /* of symbolizer_prepare; 0: one for each CPU, at most 8 */
     bool cached;               /* answers are kept on disk (cachefolder.h), and taken from there */
-};
-
-/* A loaded object as the profile recorded it. Strings and bytes are copied where kept. */
-struct symbol_module {
-    const char *path; /* absolute; "" or "[...]" (as "[vdso]"): no file, every offset unknown */
-    const uint8_t *build_id;
-    size_t build_id_size; /* 0: not recorded, the file is taken as it is */
 };
 
 /*

@@ -118,13 +118,14 @@ static int parameters_check(const struct parameters *parameters, const char *wha
 static bool allocarguments_open(struct allocarguments *arguments, const char *path) {
     const struct debugimage none = {0};
     char problem[512];
-    bool is_split = false;
     if (!arguments->is_looked_for) {
         arguments->is_looked_for = true;
-        arguments->is_there = path != NULL &&
-                              dwarffile_open(&arguments->file, path, &none, "/usr/lib/debug",
-                                             problem, sizeof problem) == 0 &&
-                              dwarffile_index(&arguments->file, &arguments->units, &is_split) == 0;
+        arguments->is_there =
+            path != NULL && dwarffile_open(&arguments->file, path, &none, "/usr/lib/debug", problem,
+                                           sizeof problem) == 0;
+        if (arguments->is_there) {
+            dwarffile_index(&arguments->file, &arguments->units);
+        }
     }
     return arguments->is_there;
 }
@@ -148,27 +149,49 @@ static bool find_function(struct allocarguments *arguments, uint64_t address, Dw
     return true;
 }
 
-int allocarguments_check(struct allocarguments *arguments, const char *path, uint64_t function,
-                         const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
-    const struct memtrace_allocator_signature *said = &spec->signature;
+struct checking {
+    struct allocarguments *arguments;
+    const char *path;
+    uint64_t function;
+    const struct allocspec *spec;
+    char *why;
+    int result;
+};
+
+static void allocarguments_check_in_job(void *what) {
+    struct checking *checking = what;
+    const struct memtrace_allocator_signature *said = &checking->spec->signature;
+    struct allocarguments *arguments = checking->arguments;
+    char *why = checking->why;
     struct parameters parameters;
     Dwarf_Die die;
-    if (!allocarguments_open(arguments, path) || !find_function(arguments, function, &die)) {
-        return 0;
+    if (!allocarguments_open(arguments, checking->path) ||
+        !find_function(arguments, checking->function, &die)) {
+        return;
     }
     read_parameters(&parameters, &die);
-    return parameters_check(&parameters, "size", said->size, false, why) != 0 ||
-                   parameters_check(&parameters, "size", said->times, false, why) != 0 ||
-                   parameters_check(&parameters, "align", said->align, false, why) != 0 ||
-                   parameters_check(&parameters, "old", said->old_block, true, why) != 0 ||
-                   parameters_check(&parameters, "ptr", said->pointer, true, why) != 0
-               ? -1
-               : 0;
+    if (parameters_check(&parameters, "size", said->size, false, why) != 0 ||
+        parameters_check(&parameters, "size", said->times, false, why) != 0 ||
+        parameters_check(&parameters, "align", said->align, false, why) != 0 ||
+        parameters_check(&parameters, "old", said->old_block, true, why) != 0 ||
+        parameters_check(&parameters, "ptr", said->pointer, true, why) != 0) {
+        checking->result = -1;
+    }
+}
+
+int allocarguments_check(struct allocarguments *arguments, const char *path, uint64_t function,
+                         const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
+    struct checking checking = {arguments, path, function, spec, why, 0};
+    if (!arguments->has_failed &&
+        job_run(allocarguments_check_in_job, &checking, &arguments->memory, NULL) != 0) {
+        arguments->has_failed = true; /* what it had begun is gone */
+    }
+    return checking.result;
 }
 
 void allocarguments_close(struct allocarguments *arguments) {
     if (arguments->is_looked_for) {
-        rangetable_free(&arguments->units);
+        job_free(&arguments->memory);
         dwarffile_close(&arguments->file);
     }
     *arguments = (struct allocarguments){0};

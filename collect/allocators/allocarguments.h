@@ -8,6 +8,7 @@
 #ifndef COLLECT_ALLOCATORS_ALLOCARGUMENTS_H
 #define COLLECT_ALLOCATORS_ALLOCARGUMENTS_H
 
+#include "analyze/base/job.h"
 #include "analyze/symbol/dwarffile.h"
 #include "collect/allocators/allocspec.h"
 
@@ -18,6 +19,8 @@ struct allocarguments {
     bool is_looked_for, is_there;
     struct dwarffile file;
     struct rangetable units;
+    struct job_memory *memory;
+    bool has_failed; /* for want of memory: nothing more is known */
 };
 
 enum { ALLOCARGUMENTS_WHY = 160 };
