@@ -4,7 +4,8 @@
 //   <DataTable label="Blocks" rows={useRows("blocks")} onOpen={(row) => ...} />
 //
 // - columns: which, in which order, each {name, heading?, width? (CSS, as a grid track), render?(row, value)}; default: all
-//   that the server sent. A column that the server did not send is left out.
+//   that the server sent. A column that the server did not send is left out. {name: "*", without: [...]}: all others that
+//   it sent, so that one that is new is seen.
 // - share: name of a column whose numbers get a bar behind them, and of what they are a part (default: the largest seen).
 // - selected: (row) => boolean; onSelect(row): a click, Space or moving by arrows; onOpen(row): Enter or double click.
 // - class: sets the height: the table fills the box that it stands in and scrolls in it. `fit` makes it as high as its rows
@@ -27,6 +28,7 @@ export interface ColumnSpec {
     about?: string;
     width?: string;
     render?: (row: Row, value: Cell) => ComponentChildren;
+    without?: readonly string[];
 }
 export interface TableProps {
     label: string;
@@ -59,7 +61,9 @@ const WIDTHS: Partial<Record<Column["kind"], string>> = {
 
 function shownColumns(all: readonly Column[], wanted: TableProps["columns"]): Shown[] {
     const specs = wanted?.map((one) => (typeof one === "string" ? { name: one } : one)) ?? all;
-    return specs.flatMap((spec: ColumnSpec) => {
+    const others = ({ without = [] }: ColumnSpec): readonly ColumnSpec[] =>
+        all.filter((one) => !without.includes(one.name) && !specs.some((spec) => spec.name === one.name));
+    return specs.flatMap((spec: ColumnSpec) => (spec.name === "*" ? others(spec) : [spec])).flatMap((spec) => {
         const column = all.find((one) => one.name === spec.name);
         if (column === undefined) return [];
         return [{

@@ -55,6 +55,7 @@ function ThreadTable({ table, asked }: { table: Table; asked: Asked<Table> }) {
                 { name: "frees", width: "6.5rem" }, { name: "freed_bytes", heading: "Freed", width: "6.5rem" },
                 { name: "freed_for_others", heading: "Of others", width: "6.5rem", about: "Blocks that it freed, but other threads had allocated" },
                 { name: "live_bytes", heading: longest > 0 ? "Still held" : "Held", width: "6.5rem", about: "Of what it allocated" },
+                { name: "*", without: ["id", "tid", "alive", "freed_for_others_bytes"] },
             ]}
             onSelect={() => undefined} onOpen={(row) => go({ set: { thread: id(row) } })} />
     );

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-HRZ5A7SZ.js";import"./chunk-WLQELA4Y.js";import"./chunk-UMPEHT27.js";import"./chunk-OR2RUJQB.js";import"./chunk-3MWEY4MA.js";export{b as FunctionTable,a as useSortedRows,c as view};
