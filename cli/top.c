@@ -56,23 +56,19 @@ static const struct option options[] = {
      OPTION_IN(struct request, color)},
     OPTION_END};
 
-/* What ended us ends us as it would have without a screen. */
-static int die_by(int signal_number) {
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
-    return CLI_FAILURE;
-}
-
-static int show(const struct toploop_options *wish, const struct request *request, size_t width) {
-    struct error error;
-    int result;
+static int show_top(const struct toploop_options *wish, const struct request *request,
+                    size_t width) {
     if (!request->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !topscreen_is_dumb()) {
-        result = toploop_run(wish, &error);
-        return result == 0 ? CLI_OK : result < 0 ? cli_error("%s", error.message) : die_by(result);
+        int number = toploop_run(wish);
+        if (number != 0) { /* what ended us ends us as it would have without a screen */
+            signal(number, SIG_DFL);
+            raise(number);
+        }
+        return number == 0 ? CLI_OK : CLI_FAILURE;
     }
     width = width >= NARROWEST && width <= WIDEST ? width : WIDTH;
-    result = toploop_once(wish, width, request->rows, stdout, &error);
-    return result == 0 ? cli_finish(CLI_OK) : cli_error("%s", error.message);
+    toploop_once(wish, width, request->rows, stdout);
+    return cli_finish(CLI_OK);
 }
 
 static int run_top(int argc, char **argv) {
@@ -95,7 +91,7 @@ static int run_top(int argc, char **argv) {
         .color = style.color,
         .unicode = style.unicode,
     };
-    return show(&wish, &request, style.width);
+    return show_top(&wish, &request, style.width);
 }
 
 const struct command top_command = {

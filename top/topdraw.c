@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * topdraw.c: see topdraw.h. Three lines of what the whole program does, the headings of columns,
- * the rows, and a line at the foot: keys, a message, or the filter that is typed.
+ * the rows, and a line at the foot: keys, a message, or the filter that is typed. Or the list of
+ * programs.
  */
 #include "top/topdraw.h"
 
@@ -10,7 +11,6 @@
 #include "analyze/report/reports.h"
 #include "collect/recordask.h"
 #include "memtrace/sampled.h"
-#include "top/topnumber.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -198,49 +198,91 @@ static void draw_chart(struct topstate *state, struct topgrid *grid, size_t firs
     }
 }
 
+/* ---- Lists ---- */
+
+struct column {
+    const char *heading;
+    size_t width;
+    int sort;     /* what the list is sorted by, to mark it; or something else */
+    size_t least; /* columns of a terminal that shows it */
+};
+
+/* What is drawn of a list, one line an item. */
+struct list {
+    const struct column *columns;
+    size_t count;
+    size_t left; /* where the first one begins */
+    int without; /* a column of this sort is not shown */
+};
+
+static bool has_column(const struct list *list, const struct topgrid *grid, size_t column) {
+    return list->columns[column].least <= grid->width &&
+           list->columns[column].sort != list->without;
+}
+
+/* name: heading of what stands behind the columns. */
+static void draw_headings(struct topgrid *grid, size_t row, const struct list *list, int sort,
+                          bool reverse, const char *name) {
+    struct topgrid_pen pen = topgrid_pen(grid, row);
+    size_t end = list->left;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct column *column = &list->columns[i];
+        char text[32];
+        if (has_column(list, grid, i)) {
+            snprintf(text, sizeof text, "%s%s", column->heading,
+                     column->sort != sort ? ""
+                     : reverse            ? "^"
+                                          : "*");
+            end += column->width;
+            topgrid_right(&pen, end, text);
+        }
+    }
+    pen.column = end + 2;
+    topgrid_put(&pen, name);
+    pen.style = TOPGRID_HEADING;
+    topgrid_fill(&pen);
+}
+
+/* An item's line, with the pen behind its columns. spell NULL: they are empty. */
+static struct topgrid_pen
+draw_item(struct topgrid *grid, size_t line, const struct list *list, bool is_selected,
+          const char *(*spell)(struct topnumber *buffer, int column, const void *item),
+          const void *item) {
+    struct topgrid_pen pen = topgrid_pen(grid, line);
+    size_t end = list->left;
+    pen.style = is_selected ? TOPGRID_SELECTED : TOPGRID_PLAIN;
+    if (is_selected) {
+        topgrid_put(&pen, ">");
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        struct topnumber buffer;
+        if (has_column(list, grid, i)) {
+            end += list->columns[i].width;
+            if (spell != NULL) {
+                topgrid_right(&pen, end, spell(&buffer, list->columns[i].sort, item));
+            }
+        }
+    }
+    pen.column = end + 2;
+    return pen;
+}
+
 /* ---- Rows ---- */
 
 /* Behind those that rows are sorted by. */
 enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, LIFETIMES_MOST = 20000 };
-static const struct topdraw_column row_columns[] = {
+static const struct column row_columns[] = {
     {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 36},
     {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 46},
     {"TEMP", 6, TOPROWS_TEMPORARY, 68}, {"BLOCKS", 8, TOPROWS_BLOCKS, 60},
     {"MAX", 9, TOPROWS_MAXIMUM, 100},   {"P50", 11, LIFETIME, WIDE},
     {"THR", 5, THREADS, WIDE},
 };
-enum { COLUMNS = sizeof row_columns / sizeof row_columns[0], LEFT = 1 };
+enum { ROW_COLUMNS = sizeof row_columns / sizeof row_columns[0] };
 
 /* All paths are gone through for lifetimes: of so many it would take longer than all else. */
 static bool takes_lifetimes(const struct topstate *state, const struct topgrid *grid) {
     return grid->width >= WIDE && state->source->costs.count <= LIFETIMES_MOST;
-}
-
-static bool has_column(const struct topstate *state, const struct topgrid *grid, size_t column) {
-    return row_columns[column].least <= grid->width &&
-           (row_columns[column].sort != LIFETIME || takes_lifetimes(state, grid));
-}
-
-void topdraw_headings(struct topgrid *grid, size_t row, const struct topdraw_head *head) {
-    struct topgrid_pen pen = topgrid_pen(grid, row);
-    size_t end = head->left;
-    for (size_t i = 0; i < head->count; i++) {
-        const struct topdraw_column *column = &head->columns[i];
-        char text[32];
-        if (column->least > grid->width || column->sort == head->without) {
-            continue;
-        }
-        snprintf(text, sizeof text, "%s%s", column->heading,
-                 column->sort != head->sort ? ""
-                 : head->reverse            ? "^"
-                                            : "*");
-        end += column->width;
-        topgrid_right(&pen, end, text);
-    }
-    pen.column = end + 2;
-    topgrid_put(&pen, head->name);
-    pen.style = TOPGRID_HEADING;
-    topgrid_fill(&pen);
 }
 
 /* The step in which half of the blocks are that were freed; "-": none was. */
@@ -271,9 +313,15 @@ static const char *spell_threads(struct topnumber *buffer, uint64_t who) {
     return buffer->text;
 }
 
-static const char *spell(struct topnumber *buffer, int column, const struct toprow *row,
-                         double seconds) {
-    const struct toprows_costs *costs = &row->costs;
+/* A row, and the seconds since the look before. */
+struct row {
+    const struct toprow *row;
+    double seconds;
+};
+
+static const char *spell_row(struct topnumber *buffer, int column, const void *item) {
+    const struct row *row = item;
+    const struct toprows_costs *costs = &row->row->costs;
     switch (column) {
     case TOPROWS_LIVE:
         return topnumber_bytes(buffer, (double)costs->now.live_bytes);
@@ -282,7 +330,8 @@ static const char *spell(struct topnumber *buffer, int column, const struct topr
     case TOPROWS_TOTAL:
         return topnumber_bytes(buffer, (double)costs->now.total_bytes);
     case TOPROWS_RATE:
-        return seconds > 0 ? topnumber_count(buffer, (double)costs->new_blocks / seconds) : "-";
+        return row->seconds > 0 ? topnumber_count(buffer, (double)costs->new_blocks / row->seconds)
+                                : "-";
     case TOPROWS_TEMPORARY:
         return topnumber_share(buffer, costs->now.temporary, costs->now.allocations);
     case TOPROWS_BLOCKS:
@@ -290,7 +339,7 @@ static const char *spell(struct topnumber *buffer, int column, const struct topr
     case TOPROWS_MAXIMUM:
         return topnumber_bytes(buffer, (double)costs->now.maximum_bytes);
     case LIFETIME:
-        return spell_lifetime(buffer, row->lifetimes);
+        return spell_lifetime(buffer, row->row->lifetimes);
     case THREADS:
         return spell_threads(buffer, costs->columns);
     default:
@@ -333,25 +382,12 @@ static void draw_name(const struct topstate *state, const struct toprow *row,
 }
 
 static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
-                     const struct toprow *row, bool is_selected) {
-    struct topgrid_pen pen = topgrid_pen(grid, line);
-    size_t end = LEFT;
-    pen.style = is_selected ? TOPGRID_SELECTED : TOPGRID_PLAIN;
-    if (is_selected) {
-        topgrid_put(&pen, ">");
-    }
-    for (size_t i = 0; i < COLUMNS; i++) {
-        struct topnumber buffer;
-        if (!has_column(state, grid, i)) {
-            continue;
-        }
-        end += row_columns[i].width;
-        if (state->rows.by == TOPROWS_FUNCTIONS || row->depth == 0) {
-            topgrid_right(&pen, end,
-                          spell(&buffer, row_columns[i].sort, row, state->source->seconds));
-        }
-    }
-    pen.column = end + 2 + (row->depth < 16 ? 2 * row->depth : 32);
+                     const struct list *list, const struct toprow *row, bool is_selected) {
+    const struct row item = {row, state->source->seconds};
+    bool has_costs = state->rows.by == TOPROWS_FUNCTIONS || row->depth == 0;
+    struct topgrid_pen pen =
+        draw_item(grid, line, list, is_selected, has_costs ? spell_row : NULL, &item);
+    pen.column += row->depth < 16 ? 2 * row->depth : 32;
     topgrid_put(&pen, !row->can_open    ? "  "
                       : !state->unicode ? (row->is_open ? "- " : "+ ")
                       : row->is_open    ? "▾ "
@@ -363,6 +399,10 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
 }
 
 static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    const struct list list = {row_columns, ROW_COLUMNS, 1,
+                              takes_lifetimes(state, grid) ? -1 : LIFETIME};
+    draw_headings(grid, first - 1, &list, (int)state->rows.sort, state->rows.reverse,
+                  state->rows.by == TOPROWS_PATHS ? "CALL PATH" : "FUNCTION");
     if (takes_lifetimes(state, grid) && toprows_wants_lifetimes(&state->rows)) {
         topsource_lifetimes(state->source, toprows_take_lifetimes, &state->rows);
     }
@@ -370,7 +410,7 @@ static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first
     state->top = topstate_scroll(state->top, state->selected, state->rows.count, state->shown);
     for (size_t i = 0; i < state->shown && state->top + i < state->rows.count; i++) {
         size_t at = state->top + i;
-        draw_row(state, grid, first + i, &state->rows.rows[at], at == state->selected);
+        draw_row(state, grid, first + i, &list, &state->rows.rows[at], at == state->selected);
     }
     if (state->rows.count == 0 && end > first) {
         struct topgrid_pen pen = topgrid_pen(grid, first);
@@ -378,6 +418,118 @@ static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first
                           : state->source->model->header.stacks == MEMTRACE_STACKS_NONE
                               ? " call paths are not recorded"
                               : " nothing was allocated yet");
+    }
+}
+
+/* ---- The list of programs ---- */
+
+/* Behind those that the list is sorted by. */
+enum { PID = TOPLIST_RESIDENT + 1, UP };
+static const struct column list_columns[] = {
+    {"PID", 9, PID, 0},
+    {"LIVE", 9, TOPLIST_LIVE, 0},
+    {"LIVE/s", 9, TOPLIST_CHANGE, 50},
+    {"ALLOC/s", 9, TOPLIST_RATE, 40},
+    {"RSS", 8, TOPLIST_RESIDENT, 60},
+    {"UP", 11, UP, 72},
+};
+enum { LIST_COLUMNS = sizeof list_columns / sizeof list_columns[0] };
+
+static void list_draw_head(const struct topstate *state, struct topgrid *grid) {
+    const struct toplist *list = state->list;
+    struct topgrid_pen pen = topgrid_pen(grid, 0);
+    struct topgrid_pen end = pen;
+    const char *what = state->is_paused ? "[paused]" : "[list]";
+    size_t running = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        running += list->items[i].is_running;
+    }
+    pen.end = pen.end > strlen(what) + 1 ? pen.end - strlen(what) - 1 : 0;
+    pen.style = TOPGRID_BOLD;
+    topgrid_put(&pen, list->of != NULL ? list->of : "programs");
+    pen.style = TOPGRID_PLAIN;
+    topgrid_print(&pen, "  %zu running", running);
+    if (running != list->count) {
+        topgrid_print(&pen, "  %zu file%s", list->count - running,
+                      list->count - running == 1 ? "" : "s");
+    }
+    topgrid_print(&pen, "  every %.1f s", (double)state->interval_ns / 1e9);
+    end.style = TOPGRID_BOLD;
+    topgrid_right(&end, grid->width, what);
+}
+
+/* Of what runs, or still grows. */
+static void list_draw_sums(const struct topstate *state, struct topgrid *grid) {
+    const struct toplist *list = state->list;
+    struct topgrid_pen pen = topgrid_pen(grid, 1);
+    struct topnumber buffer;
+    uint64_t live = 0;
+    uint64_t resident = 0;
+    double rate = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct toplist_item *item = &list->items[i];
+        if (item->is_running || item->grows) {
+            live += item->live_bytes;
+            resident += item->resident_bytes;
+            rate += item->has_rates ? item->rate : 0;
+        }
+    }
+    topgrid_whole(&pen, "live %s", topnumber_bytes(&buffer, (double)live));
+    topgrid_whole(&pen, "  rss %s", topnumber_bytes(&buffer, (double)resident));
+    topgrid_whole(&pen, "  %s allocations/s", topnumber_count(&buffer, rate));
+}
+
+static const char *list_spell(struct topnumber *buffer, int column, const void *what) {
+    const struct toplist_item *item = what;
+    switch (column) {
+    case PID:
+        snprintf(buffer->text, sizeof buffer->text, "%ld", (long)item->pid);
+        return buffer->text;
+    case TOPLIST_LIVE:
+        return topnumber_bytes(buffer, (double)item->live_bytes);
+    case TOPLIST_CHANGE:
+        return item->has_rates ? topnumber_change(buffer, item->live_change) : "-";
+    case TOPLIST_RATE:
+        return item->has_rates ? topnumber_count(buffer, item->rate) : "-";
+    case TOPLIST_RESIDENT:
+        return item->resident_bytes != 0 ? topnumber_bytes(buffer, (double)item->resident_bytes)
+                                         : "-";
+    case UP:
+        return topnumber_clock(buffer, item->up_ns);
+    default:
+        return "";
+    }
+}
+
+static void draw_list(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    const struct list drawn = {list_columns, LIST_COLUMNS, 0, -1};
+    const struct toplist *list = state->list;
+    list_draw_head(state, grid);
+    if (first > 2) {
+        list_draw_sums(state, grid);
+    }
+    draw_headings(grid, first - 1, &drawn, (int)list->sort, list->reverse, "PROGRAM");
+    state->shown = end > first ? end - first : 0;
+    state->list_top =
+        topstate_scroll(state->list_top, state->list_selected, list->count, state->shown);
+    for (size_t i = 0; i < state->shown && state->list_top + i < list->count; i++) {
+        size_t at = state->list_top + i;
+        bool is_selected = at == state->list_selected;
+        const struct toplist_item *item = &list->items[at];
+        struct topgrid_pen pen = draw_item(grid, first + i, &drawn, is_selected, list_spell, item);
+        topgrid_put(&pen, item->name);
+        if (!item->is_running) {
+            pen.style = is_selected ? pen.style : TOPGRID_DIM;
+            topgrid_print(&pen, "  %s%s", item->grows ? "growing " : "", pathname_base(item->path));
+        }
+        if (is_selected) {
+            topgrid_fill(&pen);
+        }
+    }
+    if (list->count == 0 && end > first) {
+        struct topgrid_pen pen = topgrid_pen(grid, first);
+        topgrid_put(&pen, list->of != NULL ? " nothing runs, and there is no file"
+                                           : " no program of yours is profiled now");
     }
 }
 
@@ -491,14 +643,9 @@ void topdraw(struct topstate *state, struct topgrid *grid, size_t above) {
     }
     switch (state->page) {
     case TOPSTATE_LIST:
-        topdrawlist(state, grid, above, end);
+        draw_list(state, grid, above, end);
         break;
     case TOPSTATE_ROWS:
-        topdraw_headings(grid, above - 1,
-                         &(struct topdraw_head){
-                             row_columns, COLUMNS, LEFT, (int)state->rows.sort, state->rows.reverse,
-                             state->rows.by == TOPROWS_PATHS ? "CALL PATH" : "FUNCTION",
-                             takes_lifetimes(state, grid) ? -1 : LIFETIME});
         draw_rows(state, grid, above, end);
         break;
     case TOPSTATE_THREADS:

@@ -17,28 +17,6 @@ void topdraw(struct topstate *state, struct topgrid *grid, size_t above);
 /* The function of a call, short, or where it lies. */
 void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen);
 
-/* A column of a list; and its head. */
-struct topdraw_column {
-    const char *heading;
-    size_t width;
-    int sort;     /* what the list is sorted by, to mark it; or something else */
-    size_t least; /* columns of a terminal that shows it */
-};
-struct topdraw_head {
-    const struct topdraw_column *columns;
-    size_t count;
-    size_t left; /* where the first one begins */
-    int sort;
-    bool reverse;
-    const char *name; /* heading of what stands behind the columns */
-    int without;      /* a column of this sort is not shown */
-};
-void topdraw_headings(struct topgrid *grid, size_t row, const struct topdraw_head *head);
-
-/* The list of programs: all but the foot. Changes where the screen begins, so that what is selected
- * is on it. */
-void topdrawlist(struct topstate *state, struct topgrid *grid, size_t first, size_t end);
-
 /* How long the blocks of a row lived and how large they were; and a step of lifetimes: "<4.2 ms",
  * ">=3 min". */
 void topdrawblocks(struct topstate *state, struct topgrid *grid, size_t first, size_t end);

@@ -7,7 +7,6 @@
 
 #include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
-#include "top/topnumber.h"
 
 #include <stdio.h>
 

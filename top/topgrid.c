@@ -5,13 +5,15 @@
 #include "analyze/base/array.h"
 #include "analyze/rows/safetext.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
-static struct topgrid_cell *row_of(const struct topgrid *grid, size_t row) {
+static struct topgrid_cell *grid_row(const struct topgrid *grid, size_t row) {
     return grid->cells + row * grid->width;
 }
 
@@ -48,7 +50,7 @@ static bool has_utf8(void) {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-static struct shown show(const char *text, size_t length) {
+static struct shown show_character(const char *text, size_t length) {
     struct shown shown = {.text = "?", .columns = 1};
     int columns;
     if (length == 1) { /* safe, so it is printable */
@@ -65,8 +67,8 @@ static struct shown show(const char *text, size_t length) {
 }
 
 /* What takes no column of its own belongs to the character before it. */
-static void combine(struct topgrid_pen *pen, const char *text) {
-    struct topgrid_cell *cell = row_of(pen->grid, pen->row) + pen->column;
+static void combine_character(struct topgrid_pen *pen, const char *text) {
+    struct topgrid_cell *cell = grid_row(pen->grid, pen->row) + pen->column;
     if (pen->column == 0) {
         return;
     }
@@ -83,10 +85,10 @@ void topgrid_put(struct topgrid_pen *pen, const char *text) {
     while (*text != '\0') {
         bool is_safe;
         size_t length = safetext_step(text, &is_safe);
-        struct shown shown = is_safe ? show(text, length) : show("?", 1);
+        struct shown shown = is_safe ? show_character(text, length) : show_character("?", 1);
         text += length;
         if (shown.columns == 0) {
-            combine(pen, shown.text);
+            combine_character(pen, shown.text);
             continue;
         }
         if (pen->column + (size_t)shown.columns > pen->end) {
@@ -95,7 +97,7 @@ void topgrid_put(struct topgrid_pen *pen, const char *text) {
             return;
         }
         for (int i = 0; i < shown.columns; i++) {
-            struct topgrid_cell *cell = row_of(pen->grid, pen->row) + pen->column++;
+            struct topgrid_cell *cell = grid_row(pen->grid, pen->row) + pen->column++;
             *cell = (struct topgrid_cell){.style = pen->style};
             if (i == 0) {
                 memcpy(cell->text, shown.text, sizeof cell->text);
@@ -131,7 +133,7 @@ size_t topgrid_columns(const char *text) {
     while (*text != '\0') {
         bool is_safe;
         size_t length = safetext_step(text, &is_safe);
-        columns += is_safe ? (size_t)show(text, length).columns : 1;
+        columns += is_safe ? (size_t)show_character(text, length).columns : 1;
         text += length;
     }
     return columns;
@@ -149,12 +151,12 @@ void topgrid_right(struct topgrid_pen *pen, size_t end, const char *text) {
 
 void topgrid_fill(struct topgrid_pen *pen) {
     for (size_t column = 0; column < pen->grid->width && pen->row < pen->grid->height; column++) {
-        row_of(pen->grid, pen->row)[column].style = pen->style;
+        grid_row(pen->grid, pen->row)[column].style = pen->style;
     }
 }
 
 void topgrid_write(const struct topgrid *grid, size_t row, FILE *out) {
-    const struct topgrid_cell *cells = row_of(grid, row);
+    const struct topgrid_cell *cells = grid_row(grid, row);
     size_t end = grid->width;
     while (end > 0 && strcmp(cells[end - 1].text, " ") == 0) {
         end--;
@@ -163,4 +165,54 @@ void topgrid_write(const struct topgrid *grid, size_t row, FILE *out) {
         fputs(cells[column].text, out);
     }
     fputc('\n', out);
+}
+
+/* ---- Numbers ---- */
+
+/* What would be rounded to a whole unit more is shown in that. */
+static const char *number_scaled(struct topnumber *buffer, const char *sign, double value,
+                                 double step, const char *units) {
+    char unit = '\0';
+    while (*units != '\0' && value >= (unit == '\0' ? step : step - 0.05)) {
+        value /= step;
+        unit = *units++;
+    }
+    if (unit == '\0') {
+        snprintf(buffer->text, sizeof buffer->text, "%s%.0f", sign, value);
+    } else {
+        snprintf(buffer->text, sizeof buffer->text, "%s%.1f%c", sign, value, unit);
+    }
+    return buffer->text;
+}
+
+const char *topnumber_bytes(struct topnumber *buffer, double bytes) {
+    return number_scaled(buffer, "", bytes, 1024, "KMGTPE");
+}
+
+const char *topnumber_change(struct topnumber *buffer, double bytes) {
+    return number_scaled(buffer,
+                         bytes > 0   ? "+"
+                         : bytes < 0 ? "-"
+                                     : "",
+                         fabs(bytes), 1024, "KMGTPE");
+}
+
+const char *topnumber_count(struct topnumber *buffer, double count) {
+    return number_scaled(buffer, "", count, 1000, "kMGTPE");
+}
+
+const char *topnumber_share(struct topnumber *buffer, uint64_t part, uint64_t whole) {
+    if (whole == 0) {
+        snprintf(buffer->text, sizeof buffer->text, "-");
+    } else {
+        snprintf(buffer->text, sizeof buffer->text, "%.0f%%", 100.0 * (double)part / (double)whole);
+    }
+    return buffer->text;
+}
+
+const char *topnumber_clock(struct topnumber *buffer, uint64_t ns) {
+    uint64_t seconds = ns / 1000000000u;
+    snprintf(buffer->text, sizeof buffer->text, "%" PRIu64 ":%02u:%02u", seconds / 3600,
+             (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
+    return buffer->text;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * topgrid.h: what stands in each place of a screen, before a terminal sees it.
+ * topgrid.h: what stands in each place of a screen, before a terminal sees it; and numbers for
+ * narrow columns.
  *
  * Called by topdraw, which fills it, and by topscreen, which shows it. Foreign text comes in by
  * topgrid_put() alone, which lets nothing pass that a terminal obeys (safetext.h). All zero is
@@ -11,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum topgrid_style {
@@ -66,5 +68,17 @@ size_t topgrid_columns(const char *text);
 
 /* The row without blanks at its end, as text. */
 void topgrid_write(const struct topgrid *grid, size_t row, FILE *out);
+
+/* Spelled for columns that have no room for more; else as everywhere (analyze/rows/number.h). Each
+ * writes into the caller's buffer and returns it. */
+struct topnumber {
+    char text[32];
+};
+
+const char *topnumber_bytes(struct topnumber *buffer, double bytes);  /* "812.0M": 2^20 */
+const char *topnumber_change(struct topnumber *buffer, double bytes); /* "+4.1M", "-27", "0" */
+const char *topnumber_count(struct topnumber *buffer, double count);  /* "310.2k": 10^3 */
+const char *topnumber_share(struct topnumber *buffer, uint64_t part, uint64_t whole); /* "12%" */
+const char *topnumber_clock(struct topnumber *buffer, uint64_t ns); /* "2:13:07" */
 
 #endif

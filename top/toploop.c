@@ -2,10 +2,10 @@
 /* toploop.c: see toploop.h. */
 #include "top/toploop.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "collect/clock.h"
 #include "top/topdraw.h"
-#include "top/topkeys.h"
 #include "top/topscreen.h"
 
 #include <errno.h>
@@ -40,8 +40,14 @@ struct loop {
 
 /* ---- Looking ---- */
 
-static int look_at_source(struct loop *loop, struct error *error) {
+/* Looks, and makes rows of it. 0 or -1. */
+static int loop_look(struct loop *loop, struct error *error) {
     struct topsource *source = &loop->source;
+    if (loop->state.source == NULL) {
+        int result = toplist_look(&loop->list, error);
+        topstate_move_list(&loop->state, 0);
+        return result;
+    }
     if (topsource_look(source, error) != 0) {
         return -1;
     }
@@ -49,17 +55,6 @@ static int look_at_source(struct loop *loop, struct error *error) {
         topstate_mark(&loop->state);
     }
     return topstate_refresh(&loop->state) == 0 ? 0 : error_set(error, "out of memory");
-}
-
-static int look_at_list(struct loop *loop, struct error *error) {
-    int result = toplist_look(&loop->list, error);
-    topstate_move_list(&loop->state, 0);
-    return result;
-}
-
-/* Looks, and makes rows of it. 0 or -1. */
-static int look(struct loop *loop, struct error *error) {
-    return loop->state.source != NULL ? look_at_source(loop, error) : look_at_list(loop, error);
 }
 
 /* Whether rows have other names now. */
@@ -83,24 +78,15 @@ static uint64_t pause_of(const struct loop *loop) {
 
 /* ---- Opening ---- */
 
-static int begin_source(struct loop *loop, struct error *error) {
+/* What runs is named by its region, else as the user has it. */
+static int open_named(struct loop *loop, const char *name, bool is_region, struct error *error) {
+    if ((is_region ? topsource_open_program : topsource_open)(
+            &loop->source, name, loop->options->debug_folders, error) != 0) {
+        return -1;
+    }
     loop->state.source = &loop->source;
     topstate_begin(&loop->state);
-    return look(loop, error);
-}
-
-static int open_named(struct loop *loop, const char *name, struct error *error) {
-    return topsource_open(&loop->source, name, loop->options->debug_folders, error) == 0
-               ? begin_source(loop, error)
-               : -1;
-}
-
-static int open_item(struct loop *loop, const struct toplist_item *item, struct error *error) {
-    const char *folders = loop->options->debug_folders;
-    int result = item->is_running
-                     ? topsource_open_program(&loop->source, item->path, folders, error)
-                     : topsource_open(&loop->source, item->path, folders, error);
-    return result == 0 ? begin_source(loop, error) : -1;
+    return loop_look(loop, error);
 }
 
 static void close_source(struct loop *loop) {
@@ -110,50 +96,33 @@ static void close_source(struct loop *loop) {
     }
 }
 
-static bool is_file(const char *name) {
-    struct stat status;
-    return stat(name, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 /* Of several there is something to choose. A file may be that of the first process of a run that
  * goes on. */
 static int open_list(struct loop *loop, struct error *error) {
     const char *name = loop->options->name;
-    loop->list.of = name;
-    loop->state.list = &loop->list;
+    struct toplist *list = &loop->list;
+    struct stat status;
+    list->of = name;
+    loop->state.list = list;
     loop->state.page = TOPSTATE_LIST;
-    if (look(loop, error) != 0) {
+    if (loop_look(loop, error) != 0) {
         return -1;
     }
-    if (loop->list.count == 0 || (loop->list.count == 1 && name != NULL && is_file(name))) {
+    if (list->count == 0 ||
+        (list->count == 1 && name != NULL && stat(name, &status) == 0 && S_ISREG(status.st_mode))) {
         loop->state.list = NULL;
         return name != NULL
-                   ? open_named(loop, name, error)
+                   ? open_named(loop, name, false, error)
                    : error_set(error, "none of your programs is profiled now: start one with "
                                       "memtrace run, or attach to one with memtrace attach PID");
     }
-    return loop->list.count == 1 ? open_item(loop, loop->list.items, error) : 0;
+    return list->count == 1
+               ? open_named(loop, list->items[0].path, list->items[0].is_running, error)
+               : 0;
 }
 
-static int open_loop(struct loop *loop, const struct toploop_options *options,
-                     struct error *error) {
-    uint64_t pid;
-    mallopt(M_MMAP_THRESHOLD, LARGE); /* what a look needs for a moment goes back to the system */
-    *loop = (struct loop){.options = options, .signals = -1};
-    loop->state = (struct topstate){
-        .rows = {.by = options->by, .sort = options->sort, .reverse = options->reverse},
-        .interval_ns = options->interval_ns,
-        .unicode = options->unicode,
-    };
-    if (options->filter != NULL && topstate_filter(&loop->state, options->filter) != 0) {
-        return error_set(error, "%s", loop->state.message);
-    }
-    return options->name != NULL && topsource_is_number(options->name, &pid)
-               ? open_named(loop, options->name, error)
-               : open_list(loop, error);
-}
-
-static void close_loop(struct loop *loop) {
+static void close_loop(void *what) {
+    struct loop *loop = what;
     topstate_free(&loop->state);
     topgrid_free(&loop->grid);
     close_source(loop);
@@ -163,11 +132,35 @@ static void close_loop(struct loop *loop) {
     }
 }
 
+/* Of the job, which ends where nothing can be opened. */
+static struct loop *open_loop(const struct toploop_options *options) {
+    struct loop *loop = job_alloc(sizeof *loop);
+    struct error error;
+    uint64_t pid;
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* what a look needs for a moment goes back to the system */
+    *loop = (struct loop){.options = options, .signals = -1};
+    loop->state = (struct topstate){
+        .rows = {.by = options->by, .sort = options->sort, .reverse = options->reverse},
+        .interval_ns = options->interval_ns,
+        .unicode = options->unicode,
+    };
+    job_undo(close_loop, loop);
+    if (options->filter != NULL && topstate_filter(&loop->state, options->filter) != 0) {
+        job_fail("%s", loop->state.message);
+    }
+    job_check(options->name != NULL && topsource_is_number(options->name, &pid)
+                  ? open_named(loop, options->name, false, &error)
+                  : open_list(loop, &error),
+              &error);
+    return loop;
+}
+
 /* What could not be opened leaves the list as it was. */
 static void open_selected(struct loop *loop) {
+    const struct toplist_item *item = &loop->list.items[loop->state.list_selected];
     struct error error;
     loop->next_ns = 0;
-    if (open_item(loop, &loop->list.items[loop->state.list_selected], &error) != 0) {
+    if (open_named(loop, item->path, item->is_running, &error) != 0) {
         close_source(loop);
         loop->state.page = TOPSTATE_LIST;
         snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
@@ -177,28 +170,12 @@ static void open_selected(struct loop *loop) {
     look_for_names(loop);
 }
 
-static void go_back(struct loop *loop) {
-    close_source(loop);
-    loop->state.page = TOPSTATE_LIST;
-    loop->state.is_paused = false;
-    loop->next_ns = 0;
-}
-
 /* ---- On a terminal ---- */
 
-static void draw(struct loop *loop) {
+static void loop_draw(struct loop *loop) {
     if (topscreen_fit(&loop->grid) == 0) {
         topdraw(&loop->state, &loop->grid, topdraw_above(loop->grid.height));
         topscreen_show(&loop->grid);
-    }
-}
-
-static void make(struct loop *loop) {
-    if (loop->state.source != NULL) {
-        topstate_refresh(&loop->state);
-    } else {
-        toplist_sort(&loop->list);
-        topstate_move_list(&loop->state, 0);
     }
 }
 
@@ -208,22 +185,30 @@ static bool mind_keys(struct loop *loop) {
     unsigned key;
     while ((key = topscreen_key(&is_gone)) != 0) {
         loop->state.copied[0] = '\0';
-        switch (topkeys_press(&loop->state, key)) {
-        case TOPKEYS_DRAW:
+        switch (topstate_press(&loop->state, key)) {
+        case TOPSTATE_DRAW:
             if (loop->state.copied[0] != '\0') {
                 topscreen_copy(loop->state.copied);
             }
             break;
-        case TOPKEYS_MAKE:
-            make(loop);
+        case TOPSTATE_MAKE:
+            if (loop->state.source != NULL) {
+                topstate_refresh(&loop->state);
+            } else {
+                toplist_sort(&loop->list);
+                topstate_move_list(&loop->state, 0);
+            }
             break;
-        case TOPKEYS_OPEN:
+        case TOPSTATE_OPEN:
             open_selected(loop);
             break;
-        case TOPKEYS_LIST:
-            go_back(loop);
+        case TOPSTATE_BACK:
+            close_source(loop);
+            loop->state.page = TOPSTATE_LIST;
+            loop->state.is_paused = false;
+            loop->next_ns = 0;
             break;
-        case TOPKEYS_QUIT:
+        case TOPSTATE_QUIT:
             return true;
         }
     }
@@ -258,8 +243,8 @@ static int wait_ms(const struct loop *loop) {
     if (is_naming(loop) && ms > NAMES_MS) {
         ms = NAMES_MS;
     }
-    if (loop->state.ask.whom != TOPASK_NOTHING && ms > TOPASK_LOOK_MS) {
-        ms = TOPASK_LOOK_MS;
+    if (loop->state.ask.whom != TOPSTATE_ASKS_NOBODY && ms > TOPSTATE_ASK_MS) {
+        ms = TOPSTATE_ASK_MS;
     }
     return ms < INT32_MAX ? (int)ms : -1;
 }
@@ -269,7 +254,7 @@ static int go_over(struct loop *loop, struct error *error) {
     topstate_begin(&loop->state);
     snprintf(loop->state.message, sizeof loop->state.message, "it has become %.200s (exec)",
              pathname_base(loop->source.profile->header.executable));
-    return look(loop, error);
+    return loop_look(loop, error);
 }
 
 /* 0, or -1: what it looks at cannot be read any more. */
@@ -280,8 +265,9 @@ static int look_if_due(struct loop *loop) {
         look_for_names(loop);
         return 0;
     }
-    result = loop->state.source != NULL && topsource_follow(&loop->source) ? go_over(loop, &error)
-                                                                           : look(loop, &error);
+    result = loop->state.source != NULL && topsource_follow(&loop->source)
+                 ? go_over(loop, &error)
+                 : loop_look(loop, &error);
     if (result != 0) {
         loop->next_ns = clock_now_ns() + pause_of(loop);
         snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
@@ -293,14 +279,14 @@ static int look_if_due(struct loop *loop) {
 }
 
 /* The signal that ended it, or 0. */
-static int go_on(struct loop *loop) {
+static int loop_go_on(struct loop *loop) {
     loop->next_ns = clock_now_ns() + pause_of(loop);
     look_for_names(loop);
     for (;;) {
         struct pollfd descriptors[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                                        {.fd = loop->signals, .events = POLLIN}};
         int signal = 0;
-        draw(loop);
+        loop_draw(loop);
         if (poll(descriptors, 2, wait_ms(loop)) < 0 && errno != EINTR) {
             return 0;
         }
@@ -321,7 +307,7 @@ static int go_on(struct loop *loop) {
 }
 
 /* Those that end it come when the terminal can be put right; Ctrl-Z is for ncurses. */
-static int catch_signals(struct loop *loop, struct error *error) {
+static void catch_signals(struct loop *loop) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -331,28 +317,22 @@ static int catch_signals(struct loop *loop, struct error *error) {
     sigaddset(&set, SIGCONT);
     sigprocmask(SIG_BLOCK, &set, &loop->before);
     loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return loop->signals >= 0 ? 0
-                              : error_set(error, "cannot wait for signals: %s", strerror(errno));
+    if (loop->signals < 0) {
+        job_fail("cannot wait for signals: %s", strerror(errno));
+    }
 }
 
-int toploop_run(const struct toploop_options *options, struct error *error) {
-    struct loop loop;
-    int result = open_loop(&loop, options, error);
-    if (result == 0) {
-        result = catch_signals(&loop, error);
-    }
-    if (result == 0) {
-        result = topscreen_open(options->color, error);
-    }
-    if (result == 0) {
-        result = go_on(&loop);
-        topscreen_close();
-    }
-    if (loop.signals >= 0) {
-        sigprocmask(SIG_SETMASK, &loop.before, NULL);
-    }
-    close_loop(&loop);
-    return result == SIGINT ? 0 : result;
+int toploop_run(const struct toploop_options *options) {
+    struct loop *loop = open_loop(options);
+    struct error error;
+    int signal;
+    catch_signals(loop);
+    job_check(topscreen_open(options->color, &error), &error);
+    signal = loop_go_on(loop);
+    topscreen_close();
+    sigprocmask(SIG_SETMASK, &loop->before, NULL);
+    job_undo_now(loop);
+    return signal == SIGINT ? 0 : signal;
 }
 
 /* ---- Once ---- */
@@ -366,36 +346,28 @@ static void wait_for_names(struct loop *loop) {
     }
 }
 
-static int print_screen(struct loop *loop, size_t width, size_t rows, FILE *out) {
-    size_t count = loop->state.source != NULL ? loop->state.rows.count : loop->list.count;
-    if (topgrid_reset(&loop->grid, width, TOPDRAW_ABOVE + (count < rows ? count : rows) + 1) != 0) {
-        return -1;
+void toploop_once(const struct toploop_options *options, size_t width, size_t rows, FILE *out) {
+    struct loop *loop = open_loop(options);
+    struct topstate *state = &loop->state;
+    struct error error;
+    size_t count;
+    if (state->source == NULL || loop->source.is_live) {
+        struct timespec pause = {.tv_sec = (time_t)(options->interval_ns / 1000000000u),
+                                 .tv_nsec = (long)(options->interval_ns % 1000000000u)};
+        wait_for_names(loop);
+        nanosleep(&pause, NULL);
+        job_check(loop_look(loop, &error), &error);
     }
-    loop->state.selected = loop->state.list_selected = SIZE_MAX; /* no row is */
-    topdraw(&loop->state, &loop->grid, TOPDRAW_ABOVE);
+    wait_for_names(loop);
+    count = state->source != NULL ? state->rows.count : loop->list.count;
+    if (topgrid_reset(&loop->grid, width, TOPDRAW_ABOVE + (count < rows ? count : rows) + 1) != 0) {
+        job_fail_memory();
+    }
+    state->selected = state->list_selected = SIZE_MAX; /* no row is */
+    topdraw(state, &loop->grid, TOPDRAW_ABOVE);
     for (size_t row = 0; row + TOPDRAW_BELOW < loop->grid.height; row++) {
         if (row != TOPDRAW_ABOVE - 2) { /* the charts have but two points */
             topgrid_write(&loop->grid, row, out);
         }
     }
-    return 0;
-}
-
-int toploop_once(const struct toploop_options *options, size_t width, size_t rows, FILE *out,
-                 struct error *error) {
-    struct loop loop;
-    int result = open_loop(&loop, options, error);
-    if (result == 0 && (loop.state.source == NULL || loop.source.is_live)) {
-        struct timespec pause = {.tv_sec = (time_t)(options->interval_ns / 1000000000u),
-                                 .tv_nsec = (long)(options->interval_ns % 1000000000u)};
-        wait_for_names(&loop);
-        nanosleep(&pause, NULL);
-        result = look(&loop, error);
-    }
-    if (result == 0) {
-        wait_for_names(&loop);
-        result = print_screen(&loop, width, rows, out);
-    }
-    close_loop(&loop);
-    return result;
 }

@@ -25,12 +25,11 @@ struct toploop_options {
     bool unicode;
 };
 
-/* On the terminal. 0; -1: error is set; or the number of the signal that ended it, when the
- * terminal is as it was before. */
-int toploop_run(const struct toploop_options *options, struct error *error);
+/* On the terminal, in a job: what cannot be opened ends that. 0, or the number of the signal that
+ * ended it, when the terminal is as it was before. */
+int toploop_run(const struct toploop_options *options);
 
-/* One screen with so many rows, after two looks, as text. 0 or -1. */
-int toploop_once(const struct toploop_options *options, size_t width, size_t rows, FILE *out,
-                 struct error *error);
+/* One screen with so many rows, after two looks, as text. Likewise. */
+void toploop_once(const struct toploop_options *options, size_t width, size_t rows, FILE *out);
 
 #endif

@@ -2,8 +2,8 @@
 /* topnames.c: see topnames.h. */
 #include "top/topnames.h"
 
-#include "analyze/base/arena.h"
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/threadstart.h"
 #include "analyze/base/timedwait.h"
 
@@ -16,13 +16,14 @@ struct entry {
     struct names_frame frames[];
 };
 
-/* What the thread does at a time. The names outlive it in its arena. */
+/* What the thread does at a time. The names outlive it in its memory. */
 struct batch {
+    const char *debug_folders;
     struct model *model;
     uint64_t *frames;
     struct entry **entries; /* as many; NULL: out of memory */
     size_t count;
-    struct arena memory;
+    struct job_memory *memory;
     struct batch *next;
 };
 
@@ -49,44 +50,46 @@ static struct entry unknown;
 
 /* ---- In the thread ---- */
 
-static const char *keep(struct batch *batch, const char *text) {
-    return text != NULL ? arena_string(&batch->memory, text) : NULL;
+static void close_names(void *names) {
+    names_close(names);
 }
 
-static struct entry *copy_frames(struct batch *batch, const struct names_frame *frames,
-                                 size_t count) {
-    struct entry *entry =
-        arena_alloc(&batch->memory, sizeof *entry + count * sizeof entry->frames[0]);
-    if (entry == NULL) {
-        return NULL;
-    }
-    entry->count = count;
-    memcpy(entry->frames, frames, count * sizeof *frames);
-    for (size_t i = 0; i < count; i++) {
-        const char *module = keep(batch, frames[i].module);
-        entry->frames[i].function = keep(batch, frames[i].function);
-        entry->frames[i].file = keep(batch, frames[i].file);
-        entry->frames[i].module = module != NULL ? module : "";
-    }
-    return entry;
-}
-
-static void resolve(const struct topnames *names, struct batch *batch) {
-    const struct names_options options = {.debug_folders = names->debug_folders};
-    struct names *found = names_open(batch->model, &options, NULL);
-    if (found == NULL || names_prepare(found, batch->frames, batch->count) != 0) {
-        names_close(found);
-        return;
+/* A job that keeps what it finds. */
+static void find_names(void *what) {
+    struct batch *batch = what;
+    const struct names_options options = {.debug_folders = batch->debug_folders};
+    struct error error;
+    struct names *found = names_open(batch->model, &options, &error);
+    job_check(found != NULL ? 0 : -1, &error);
+    job_undo(close_names, found);
+    if (names_prepare(found, batch->frames, batch->count) != 0) {
+        job_fail_memory();
     }
     for (size_t i = 0; i < batch->count; i++) {
         size_t count;
         const struct names_frame *frames = names_frames(found, batch->frames[i], &count);
-        batch->entries[i] = copy_frames(batch, frames, count);
+        struct entry *entry = job_alloc(sizeof *entry + count * sizeof entry->frames[0]);
+        entry->count = count;
+        for (size_t j = 0; j < count; j++) {
+            struct names_frame *frame = &entry->frames[j];
+            *frame = frames[j];
+            frame->function = frame->function != NULL ? job_string(frame->function) : NULL;
+            frame->file = frame->file != NULL ? job_string(frame->file) : NULL;
+            frame->module = frame->module != NULL ? job_string(frame->module) : "";
+        }
+        batch->entries[i] = entry;
     }
-    names_close(found);
+    job_undo_now(found);
 }
 
-static void *work(void *context) {
+/* Where it fails, none are known. */
+static void names_resolve(struct batch *batch) {
+    if (job_run(find_names, batch, &batch->memory, NULL) != 0) {
+        memset(batch->entries, 0, batch->count * sizeof(struct entry *));
+    }
+}
+
+static void *names_work(void *context) {
     struct topnames *names = context;
     pthread_mutex_lock(&names->lock);
     while (!names->stops) {
@@ -95,7 +98,7 @@ static void *work(void *context) {
             continue;
         }
         pthread_mutex_unlock(&names->lock);
-        resolve(names, names->batch);
+        names_resolve(names->batch);
         pthread_mutex_lock(&names->lock);
         names->is_found = true;
         pthread_cond_broadcast(&names->changed);
@@ -108,7 +111,7 @@ static void *work(void *context) {
 
 static void free_batch(struct batch *batch) {
     model_free(batch->model);
-    arena_free(&batch->memory);
+    job_free(&batch->memory);
     free(batch->frames);
     free(batch->entries);
     free(batch);
@@ -120,6 +123,7 @@ static struct batch *new_batch(struct topnames *names, const struct profile *pro
     if (batch == NULL) {
         return NULL;
     }
+    batch->debug_folders = names->debug_folders;
     batch->model = model_load_records(profile, NULL);
     batch->entries = calloc(names->wanted_count, sizeof(struct entry *));
     if (batch->model == NULL || batch->entries == NULL) {
@@ -134,7 +138,7 @@ static struct batch *new_batch(struct topnames *names, const struct profile *pro
 }
 
 /* Whether there was one. */
-static bool take(struct topnames *names) {
+static bool take_batch(struct topnames *names) {
     struct batch *batch = NULL;
     pthread_mutex_lock(&names->lock);
     if (names->is_found) {
@@ -160,7 +164,7 @@ static bool take(struct topnames *names) {
 }
 
 bool topnames_look(struct topnames *names, const struct profile *profile) {
-    bool is_new = take(names);
+    bool is_new = take_batch(names);
     if (names->wanted_count != 0 && !topnames_is_busy(names)) {
         struct batch *batch = new_batch(names, profile);
         pthread_mutex_lock(&names->lock);
@@ -191,7 +195,7 @@ void topnames_wait(struct topnames *names, unsigned ms) {
 
 /* ---- Asking ---- */
 
-static struct topnames_found want(struct topnames *names, uint64_t frame) {
+static struct topnames_found want_names(struct topnames *names, uint64_t frame) {
     if (array_grow(&names->wanted, &names->wanted_room, names->wanted_count,
                    sizeof *names->wanted) == 0 &&
         numbermap_put(&names->entries, frame, &unknown) == 0) {
@@ -208,7 +212,7 @@ struct topnames_found topnames_find(struct topnames *names, uint64_t frame) {
         return found;
     }
     entry = numbermap_get(&names->entries, frame);
-    return entry == NULL ? want(names, frame)
+    return entry == NULL ? want_names(names, frame)
                          : (struct topnames_found){entry->frames, entry->count};
 }
 
@@ -233,7 +237,7 @@ struct topnames *topnames_start(const char *debug_folders, struct error *error) 
     }
     pthread_mutex_init(&names->lock, NULL);
     timedwait_init(&names->changed);
-    names->has_thread = threadstart(&names->thread, NULL, work, names) == 0;
+    names->has_thread = threadstart(&names->thread, NULL, names_work, names) == 0;
     if (!names->has_thread) {
         topnames_stop(names);
         error_set(error, "cannot start a thread for names");

@@ -3,35 +3,35 @@
 #include "top/toprows.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/rows/pathwalk.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEEPEST = 256 }; /* rows below rows */
 
 /* ---- Along a path, outwards ---- */
 
-static uint64_t frame_at(const struct toprows *rows, uint32_t node) {
+static uint64_t row_frame(const struct toprows *rows, uint32_t node) {
     return rows->costs->nodes[node].frame;
 }
 
-static struct topnames_found names_at(const struct toprows *rows, uint32_t node) {
-    return topnames_find(rows->names, frame_at(rows, node));
+static struct topnames_found row_names(const struct toprows *rows, uint32_t node) {
+    return topnames_find(rows->names, row_frame(rows, node));
 }
 
-static const struct names_frame *one_of(struct topnames_found found, uint32_t index) {
+static const struct names_frame *row_name_of(struct topnames_found found, uint32_t index) {
     return index < found.count ? &found.frames[index] : NULL;
 }
 
-static const struct names_frame *name_at(const struct toprows *rows, struct toprows_place place) {
-    return one_of(names_at(rows, place.node), place.index);
+static const struct names_frame *row_name(const struct toprows *rows, struct toprows_place place) {
+    return row_name_of(row_names(rows, place.node), place.index);
 }
 
 /* The next function outwards; none beyond main, or where the system's own code begins. */
-static struct toprows_place step(const struct toprows *rows, struct toprows_place place) {
-    struct topnames_found found = names_at(rows, place.node);
-    const struct names_frame *name = one_of(found, place.index);
+static struct toprows_place row_step(const struct toprows *rows, struct toprows_place place) {
+    struct topnames_found found = row_names(rows, place.node);
+    const struct names_frame *name = row_name_of(found, place.index);
     if (name != NULL && pathwalk_is_main(name)) {
         return (struct toprows_place){0};
     }
@@ -39,20 +39,20 @@ static struct toprows_place step(const struct toprows *rows, struct toprows_plac
     if (place.index >= found.count) {
         place = (struct toprows_place){.node = rows->costs->nodes[place.node].parent};
     }
-    name = place.node != 0 ? name_at(rows, place) : NULL;
+    name = place.node != 0 ? row_name(rows, place) : NULL;
     return name != NULL && pathwalk_is_startup(name) ? (struct toprows_place){0} : place;
 }
 
-static bool is_library(const struct toprows *rows, struct toprows_place place) {
-    const struct names_frame *name = place.node != 0 ? name_at(rows, place) : NULL;
+static bool row_is_library(const struct toprows *rows, struct toprows_place place) {
+    const struct names_frame *name = place.node != 0 ? row_name(rows, place) : NULL;
     return name != NULL && pathwalk_is_library(name);
 }
 
 /* Of a run of frames of a language's library the outermost: what the program's own code called. */
-static struct toprows_place fold(const struct toprows *rows, struct toprows_place place) {
-    while (is_library(rows, place)) {
-        struct toprows_place next = step(rows, place);
-        if (!is_library(rows, next)) {
+static struct toprows_place row_fold(const struct toprows *rows, struct toprows_place place) {
+    while (row_is_library(rows, place)) {
+        struct toprows_place next = row_step(rows, place);
+        if (!row_is_library(rows, next)) {
             break;
         }
         place = next;
@@ -61,42 +61,38 @@ static struct toprows_place fold(const struct toprows *rows, struct toprows_plac
 }
 
 /* Whose a path is: of what a language's library allocates, who called it, as in reports. */
-static struct toprows_place owner(const struct toprows *rows, struct toprows_place place) {
+static struct toprows_place row_owner(const struct toprows *rows, struct toprows_place place) {
     struct toprows_place next;
-    place = fold(rows, place);
-    next = is_library(rows, place) ? step(rows, place) : place;
+    place = row_fold(rows, place);
+    next = row_is_library(rows, place) ? row_step(rows, place) : place;
     return next.node != 0 ? next : place;
 }
 
 struct toprows_place toprows_caller(const struct toprows *rows, struct toprows_place place) {
-    struct toprows_place next = step(rows, place);
-    return next.node != 0 ? fold(rows, next) : next;
+    struct toprows_place next = row_step(rows, place);
+    return next.node != 0 ? row_fold(rows, next) : next;
 }
 
 /* The same for the same function. */
-static uint64_t key_of(const struct toprows *rows, struct toprows_place place) {
+static uint64_t row_key(const struct toprows *rows, struct toprows_place place) {
     const struct names_frame *name;
     if (place.node == 0) {
         return 0;
     }
-    name = name_at(rows, place);
-    return name != NULL ? name->function_key : frame_at(rows, place.node);
+    name = row_name(rows, place);
+    return name != NULL ? name->function_key : row_frame(rows, place.node);
 }
 
 /* ---- What is kept while names are the same ---- */
 
-static int refresh_firsts(struct toprows *rows) {
+static void row_firsts(struct toprows *rows) {
     const struct livecosts *costs = rows->costs;
-    if (array_reserve(&rows->firsts, &rows->first_room, costs->count, sizeof *rows->firsts) != 0) {
-        return -1;
-    }
     for (; rows->first_count < costs->count; rows->first_count++) {
         struct toprows_first *first = &rows->firsts[rows->first_count];
-        first->place =
-            owner(rows, (struct toprows_place){.node = costs->contexts[rows->first_count].path});
-        first->key = key_of(rows, first->place);
+        first->place = row_owner(
+            rows, (struct toprows_place){.node = costs->contexts[rows->first_count].path});
+        first->key = row_key(rows, first->place);
     }
-    return 0;
 }
 
 enum { PASSES = 1, PASSES_NOT = 2 };
@@ -113,10 +109,10 @@ static bool match_names(const struct toprows *rows, uint64_t frame) {
 }
 
 /* A frame stands at many nodes. */
-static bool matches(struct toprows *rows, uint32_t node) {
+static bool row_matches(struct toprows *rows, uint32_t node) {
     static char yes;
     static char no;
-    uint64_t frame = frame_at(rows, node);
+    uint64_t frame = row_frame(rows, node);
     void *known = numbermap_get(&rows->matches, frame);
     if (known == NULL) {
         known = match_names(rows, frame) ? &yes : &no;
@@ -140,7 +136,7 @@ static bool does_pass(struct toprows *rows, uint32_t node) {
     if (rows->filter == NULL) {
         return true;
     }
-    while (at != 0 && rows->passes[at] == 0 && !matches(rows, at)) {
+    while (at != 0 && rows->passes[at] == 0 && !row_matches(rows, at)) {
         at = rows->costs->nodes[at].parent;
     }
     found = at == 0 ? PASSES_NOT : rows->passes[at] != 0 ? rows->passes[at] : PASSES;
@@ -151,23 +147,38 @@ static bool does_pass(struct toprows *rows, uint32_t node) {
     return found == PASSES;
 }
 
-static int refresh(struct toprows *rows) {
+/* The arrays that stay from one time to the next. */
+static void row_reserve(void *what) {
+    struct toprows *rows = what;
+    const struct livecosts *costs = rows->costs;
     size_t before = rows->pass_room;
+    job_reserve(&rows->rows, &rows->room, 1, sizeof *rows->rows);
+    job_reserve(&rows->firsts, &rows->first_room, costs->count, sizeof *rows->firsts);
+    job_reserve(&rows->passes, &rows->pass_room, costs->node_count, 1);
+    memset(rows->passes + before, 0, rows->pass_room - before);
+}
+
+/* Begun anew where there was no memory for one of them. */
+static void row_forget(struct toprows *rows) {
+    job_free(&rows->memory);
+    rows->rows = NULL;
+    rows->firsts = NULL;
+    rows->passes = NULL;
+    rows->room = rows->first_room = rows->pass_room = rows->count = rows->first_count = 0;
+}
+
+static void row_refresh(struct toprows *rows) {
     if (rows->generation != topnames_generation(rows->names)) {
         rows->generation = topnames_generation(rows->names);
         rows->first_count = 0;
         forget_passes(rows);
     }
-    if (array_reserve(&rows->passes, &rows->pass_room, rows->costs->node_count, 1) != 0) {
-        return -1;
-    }
-    memset(rows->passes + before, 0, rows->pass_room - before);
-    return refresh_firsts(rows);
+    row_firsts(rows);
 }
 
 /* ---- Costs ---- */
 
-static struct toprows_costs costs_of(const struct livecosts_context *context) {
+static struct toprows_costs row_costs(const struct livecosts_context *context) {
     return (struct toprows_costs){
         .now = context->now,
         .columns = context->columns,
@@ -177,7 +188,7 @@ static struct toprows_costs costs_of(const struct livecosts_context *context) {
     };
 }
 
-static void add(struct toprows_costs *to, const struct toprows_costs *more) {
+static void costs_add(struct toprows_costs *to, const struct toprows_costs *more) {
     to->now.live_bytes += more->now.live_bytes;
     to->now.live_blocks += more->now.live_blocks;
     to->now.maximum_bytes += more->now.maximum_bytes;
@@ -191,7 +202,7 @@ static void add(struct toprows_costs *to, const struct toprows_costs *more) {
 }
 
 /* What rows are sorted by: the highest comes first. */
-static int64_t worth(const struct toprows *rows, const struct toprows_costs *costs) {
+static int64_t row_worth(const struct toprows *rows, const struct toprows_costs *costs) {
     switch (rows->sort) {
     case TOPROWS_LIVE:
         return (int64_t)costs->now.live_bytes;
@@ -245,51 +256,45 @@ static int by_worth(const void *left, const void *right) {
     return (a->key > b->key) - (a->key < b->key);
 }
 
-static uint32_t group_of(struct groups *groups, struct numbermap *places, uint64_t key) {
+static uint32_t group_find(struct groups *groups, struct numbermap *places, uint64_t key) {
     size_t number = (size_t)(uintptr_t)numbermap_get(places, key);
     return number != 0 && number <= groups->count ? (uint32_t)(number - 1) : UINT32_MAX;
 }
 
-/* By paths each is a group of its own. */
-static int put_item(const struct toprows *rows, struct groups *groups, struct numbermap *places,
-                    struct item *item) {
+/* By paths each is a group of its own: places is NULL. */
+static void put_item(const struct toprows *rows, struct groups *groups, struct numbermap *places,
+                     struct item *item) {
     const struct livecosts_context *context = &rows->costs->contexts[item->context];
-    struct toprows_costs costs = costs_of(context);
+    struct toprows_costs costs = row_costs(context);
     struct group *group;
-    item->group = places != NULL ? group_of(groups, places, item->key) : UINT32_MAX;
+    item->group = places != NULL ? group_find(groups, places, item->key) : UINT32_MAX;
     if (item->group == UINT32_MAX) {
-        if (array_grow(&groups->all, &groups->room, groups->count, sizeof *groups->all) != 0) {
-            return -1;
-        }
+        job_grow(&groups->all, &groups->room, groups->count, sizeof *groups->all);
         item->group = (uint32_t)groups->count;
         groups->all[groups->count++] =
             (struct group){.key = places != NULL ? item->key : context->id,
                            .place = item->place,
                            .number = item->group};
-        if (places != NULL &&
-            numbermap_put(places, item->key, (void *)(uintptr_t)groups->count) != 0) {
-            return -1;
+        if (places != NULL) {
+            numbermap_set(places, item->key, (void *)(uintptr_t)groups->count);
         }
     }
     group = &groups->all[item->group];
-    add(&group->costs, &costs);
+    costs_add(&group->costs, &costs);
     group->paths++;
-    return 0;
 }
 
-static int gather(const struct toprows *rows, struct groups *groups, struct item *items,
-                  size_t count, bool single) {
+static struct groups group_items(const struct toprows *rows, struct item *items, size_t count) {
+    struct groups groups = {0};
     struct numbermap places = {0};
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < count; i++) {
-        result = put_item(rows, groups, single ? NULL : &places, &items[i]);
+    for (size_t i = 0; i < count; i++) {
+        put_item(rows, &groups, rows->by == TOPROWS_PATHS ? NULL : &places, &items[i]);
     }
-    for (size_t i = 0; i < groups->count; i++) {
-        int64_t value = worth(rows, &groups->all[i].costs);
-        groups->all[i].worth = rows->reverse ? -value : value;
+    for (size_t i = 0; i < groups.count; i++) {
+        int64_t value = row_worth(rows, &groups.all[i].costs);
+        groups.all[i].worth = rows->reverse ? -value : value;
     }
-    numbermap_free(&places);
-    return result;
+    return groups;
 }
 
 /* Moves the dearest to the front, in no order: a part of quicksort. */
@@ -324,136 +329,105 @@ static void select_dearest(struct group *groups, size_t count, size_t most) {
 
 /* ---- Rows ---- */
 
-static uint64_t mix(uint64_t parent, uint64_t key) {
+static uint64_t row_id(uint64_t parent, uint64_t key) {
     uint64_t mixed = (parent ^ key) * UINT64_C(0x9e3779b97f4a7c15);
     mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + parent;
     return mixed != 0 ? mixed : 1;
 }
 
-static struct toprow *new_row(struct toprows *rows) {
-    if (array_grow(&rows->rows, &rows->room, rows->count, sizeof *rows->rows) != 0) {
-        return NULL;
-    }
+static struct toprow *row_new(struct toprows *rows) {
+    job_grow(&rows->rows, &rows->room, rows->count, sizeof *rows->rows);
     rows->rows[rows->count] = (struct toprow){0};
     return &rows->rows[rows->count++];
 }
 
-static int put_level(struct toprows *rows, struct item *items, size_t count, unsigned depth,
-                     uint64_t parent);
+static void put_level(struct toprows *rows, struct item *items, size_t count, unsigned depth,
+                      uint64_t parent);
 
 /* The callers of a group's paths. */
-static int put_callers(struct toprows *rows, const struct item *items, size_t count,
-                       uint32_t number, unsigned depth, uint64_t parent) {
-    struct item *callers = malloc((count + 1) * sizeof *callers);
+static void put_callers(struct toprows *rows, const struct item *items, size_t count,
+                        uint32_t number, unsigned depth, uint64_t parent) {
+    struct item *callers = job_array(count, sizeof *callers);
     size_t called = 0;
-    int result;
-    for (size_t i = 0; callers != NULL && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct toprows_place place = items[i].group == number ? toprows_caller(rows, items[i].place)
                                                               : (struct toprows_place){0};
         if (place.node != 0) {
             callers[called++] = (struct item){
-                .context = items[i].context, .place = place, .key = key_of(rows, place)};
+                .context = items[i].context, .place = place, .key = row_key(rows, place)};
         }
     }
-    result = callers != NULL ? put_level(rows, callers, called, depth, parent) : -1;
-    free(callers);
-    return result;
+    put_level(rows, callers, called, depth, parent);
+    job_release(callers);
 }
 
 /* The frames of one path: what it costs stands above them. */
-static int put_frames(struct toprows *rows, struct toprows_place place, uint64_t parent) {
+static void put_frames(struct toprows *rows, struct toprows_place place, uint64_t parent) {
     for (unsigned depth = 1; depth < DEEPEST; depth++) {
         struct toprow *row;
         place = toprows_caller(rows, place);
         if (place.node == 0) {
             break;
         }
-        row = new_row(rows);
-        if (row == NULL) {
-            return -1;
-        }
-        row->id = mix(parent, depth);
+        row = row_new(rows);
+        row->id = row_id(parent, depth);
         row->depth = 1;
         row->place = place;
     }
-    return 0;
 }
 
-static int put_group(struct toprows *rows, const struct group *group, const struct item *items,
-                     size_t count, unsigned depth, uint64_t parent) {
-    struct toprow *row = new_row(rows);
-    uint64_t id = mix(parent, group->key);
-    bool is_open;
-    if (row == NULL) {
-        return -1;
-    }
-    is_open = numbermap_get(&rows->open, id) != NULL && depth + 1 < DEEPEST;
-    *row = (struct toprow){
-        .id = id,
-        .depth = depth,
-        .place = group->place,
-        .costs = group->costs,
-        .paths = group->paths,
-        .can_open = group->place.node != 0 && toprows_caller(rows, group->place).node != 0,
-        .is_open = is_open,
-    };
-    if (!is_open) {
-        return 0;
-    }
-    return rows->by == TOPROWS_PATHS
-               ? put_frames(rows, group->place, id)
-               : put_callers(rows, items, count, group->number, depth + 1, id);
-}
-
-static int put_rest(struct toprows *rows, const struct groups *groups, unsigned depth,
-                    uint64_t parent) {
-    struct toprow *row = new_row(rows);
-    if (row == NULL) {
-        return -1;
-    }
-    *row = (struct toprow){.id = mix(parent, UINT64_MAX), .depth = depth};
-    for (size_t i = TOPROWS_MOST; i < groups->count; i++) {
-        add(&row->costs, &groups->all[i].costs);
-        row->paths += groups->all[i].paths;
-    }
-    row->rest = groups->count - TOPROWS_MOST;
-    return 0;
-}
-
-static int put_level(struct toprows *rows, struct item *items, size_t count, unsigned depth,
-                     uint64_t parent) {
-    struct groups groups = {0};
-    int result = gather(rows, &groups, items, count, rows->by == TOPROWS_PATHS);
+static void put_level(struct toprows *rows, struct item *items, size_t count, unsigned depth,
+                      uint64_t parent) {
+    struct groups groups = group_items(rows, items, count);
     size_t shown = groups.count < TOPROWS_MOST ? groups.count : TOPROWS_MOST;
-    if (result == 0) {
-        select_dearest(groups.all, groups.count, TOPROWS_MOST);
-        array_sort(groups.all, shown, sizeof *groups.all, by_worth);
+    select_dearest(groups.all, groups.count, TOPROWS_MOST);
+    array_sort(groups.all, shown, sizeof *groups.all, by_worth);
+    for (size_t i = 0; i < shown; i++) {
+        const struct group *group = &groups.all[i];
+        uint64_t id = row_id(parent, group->key);
+        bool is_open = numbermap_get(&rows->open, id) != NULL && depth + 1 < DEEPEST;
+        *row_new(rows) = (struct toprow){
+            .id = id,
+            .depth = depth,
+            .place = group->place,
+            .costs = group->costs,
+            .paths = group->paths,
+            .can_open = group->place.node != 0 && toprows_caller(rows, group->place).node != 0,
+            .is_open = is_open,
+        };
+        if (is_open && rows->by == TOPROWS_PATHS) {
+            put_frames(rows, group->place, id);
+        } else if (is_open) {
+            put_callers(rows, items, count, group->number, depth + 1, id);
+        }
     }
-    for (size_t i = 0; result == 0 && i < shown; i++) {
-        result = put_group(rows, &groups.all[i], items, count, depth, parent);
+    if (groups.count > shown) {
+        struct toprow *row = row_new(rows);
+        *row = (struct toprow){
+            .id = row_id(parent, UINT64_MAX), .depth = depth, .rest = groups.count - TOPROWS_MOST};
+        for (size_t i = TOPROWS_MOST; i < groups.count; i++) {
+            costs_add(&row->costs, &groups.all[i].costs);
+            row->paths += groups.all[i].paths;
+        }
     }
-    if (result == 0 && groups.count > shown) {
-        result = put_rest(rows, &groups, depth, parent);
-    }
-    free(groups.all);
-    return result;
+    job_release(groups.all);
 }
 
 /* Of one thread all that others did is 0. */
-static bool is_shown(struct toprows *rows, const struct livecosts_context *context) {
+static bool row_is_shown(struct toprows *rows, const struct livecosts_context *context) {
     bool is_used =
         rows->costs->only == 0 || context->now.allocations != 0 || context->now.total_bytes != 0;
     return context->class == MODEL_HEAP && is_used && does_pass(rows, context->path);
 }
 
-static size_t choose(struct toprows *rows, struct item *items) {
+static size_t choose_paths(struct toprows *rows, struct item *items) {
     const struct livecosts *costs = rows->costs;
     size_t count = 0;
     for (size_t i = 0; i < rows->first_count; i++) {
         const struct livecosts_context *context = &costs->contexts[i];
-        if (is_shown(rows, context)) {
-            struct toprows_costs its = costs_of(context);
-            add(&rows->totals, &its);
+        if (row_is_shown(rows, context)) {
+            struct toprows_costs its = row_costs(context);
+            costs_add(&rows->totals, &its);
             items[count++] = (struct item){
                 .context = (uint32_t)i, .key = rows->firsts[i].key, .place = rows->firsts[i].place};
         }
@@ -461,19 +435,24 @@ static size_t choose(struct toprows *rows, struct item *items) {
     return count;
 }
 
+static void row_make(void *what) {
+    struct toprows *rows = what;
+    struct item *items = job_array(rows->costs->count, sizeof *items);
+    row_refresh(rows);
+    rows->paths = choose_paths(rows, items);
+    put_level(rows, items, rows->paths, 0, 0);
+}
+
 int toprows_make(struct toprows *rows) {
-    struct item *items = malloc((rows->costs->count + 1) * sizeof *items);
-    int result = items != NULL ? refresh(rows) : -1;
     rows->count = 0;
     rows->has_lifetimes = false;
     rows->paths = 0;
     rows->totals = (struct toprows_costs){0};
-    if (result == 0) {
-        rows->paths = choose(rows, items);
-        result = put_level(rows, items, rows->paths, 0, 0);
+    if (job_run(row_reserve, rows, &rows->memory, NULL) != 0) {
+        row_forget(rows);
+        return -1;
     }
-    free(items);
-    return result;
+    return job_run(row_make, rows, NULL, NULL);
 }
 
 void toprows_refilter(struct toprows *rows, const regex_t *filter) {
@@ -492,18 +471,18 @@ void toprows_open(struct toprows *rows, const struct toprow *row, bool open) {
 bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t context) {
     struct toprows_place place;
     uint64_t id = 0;
-    if (context >= rows->first_count || !is_shown(rows, &rows->costs->contexts[context])) {
+    if (context >= rows->first_count || !row_is_shown(rows, &rows->costs->contexts[context])) {
         return false;
     }
     if (row == NULL) {
         return true;
     }
     if (rows->by == TOPROWS_PATHS) {
-        return mix(0, rows->costs->contexts[context].id) == row->id;
+        return row_id(0, rows->costs->contexts[context].id) == row->id;
     }
     place = rows->firsts[context].place;
     for (unsigned depth = 0;; depth++) {
-        id = mix(id, key_of(rows, place));
+        id = row_id(id, row_key(rows, place));
         if (depth == row->depth) {
             return id == row->id;
         }
@@ -531,9 +510,9 @@ bool toprows_wants_lifetimes(struct toprows *rows) {
 
 /* The row of this id, or that which stands for many beside it; NULL: there is none. */
 static struct toprow *row_at(const struct toprows *rows, uint64_t parent, uint64_t key) {
-    size_t place = (size_t)(uintptr_t)numbermap_get(&rows->places, mix(parent, key));
+    size_t place = (size_t)(uintptr_t)numbermap_get(&rows->places, row_id(parent, key));
     if (place == 0) {
-        place = (size_t)(uintptr_t)numbermap_get(&rows->places, mix(parent, UINT64_MAX));
+        place = (size_t)(uintptr_t)numbermap_get(&rows->places, row_id(parent, UINT64_MAX));
     }
     return place != 0 ? &rows->rows[place - 1] : NULL;
 }
@@ -544,28 +523,28 @@ void toprows_take_lifetimes(void *context, size_t at,
     bool by_paths = rows->by == TOPROWS_PATHS;
     struct toprows_place place;
     struct toprow *row;
-    if (at >= rows->first_count || !is_shown(rows, &rows->costs->contexts[at])) {
+    if (at >= rows->first_count || !row_is_shown(rows, &rows->costs->contexts[at])) {
         return;
     }
     place = rows->firsts[at].place;
-    row = row_at(rows, 0, by_paths ? rows->costs->contexts[at].id : key_of(rows, place));
+    row = row_at(rows, 0, by_paths ? rows->costs->contexts[at].id : row_key(rows, place));
     while (row != NULL) {
         for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
             row->lifetimes[i] += buckets[i];
         }
         place = row->is_open && !by_paths ? toprows_caller(rows, place) : (struct toprows_place){0};
-        row = place.node != 0 ? row_at(rows, row->id, key_of(rows, place)) : NULL;
+        row = place.node != 0 ? row_at(rows, row->id, row_key(rows, place)) : NULL;
     }
 }
 
 const struct names_frame *toprows_frame(const struct toprows *rows, struct toprows_place place,
                                         const struct model *model, struct names_frame *unknown) {
-    const struct names_frame *name = place.node != 0 ? name_at(rows, place) : NULL;
+    const struct names_frame *name = place.node != 0 ? row_name(rows, place) : NULL;
     struct model_place where;
     if (name != NULL || place.node == 0) {
         return name;
     }
-    where = model_place(model, frame_at(rows, place.node));
+    where = model_place(model, row_frame(rows, place.node));
     *unknown = (struct names_frame){
         .module = where.module < model->module_count ? model->modules[where.module].path : "",
         .offset = where.offset};
@@ -576,8 +555,6 @@ void toprows_free(struct toprows *rows) {
     numbermap_free(&rows->open);
     numbermap_free(&rows->matches);
     numbermap_free(&rows->places);
-    free(rows->rows);
-    free(rows->firsts);
-    free(rows->passes);
+    job_free(&rows->memory);
     *rows = (struct toprows){0};
 }

@@ -86,6 +86,7 @@ struct toprows {
     size_t pass_room;
     struct numbermap matches; /* by frame: whether its names match the filter */
     uint64_t generation;      /* of the names that these were made with */
+    struct job_memory *memory;
 };
 
 enum { TOPROWS_MOST = 500 }; /* of one depth under one row */

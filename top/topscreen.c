@@ -2,7 +2,7 @@
 /* topscreen.c: see topscreen.h. */
 #include "top/topscreen.h"
 
-#include "top/topkeys.h"
+#include "top/topstate.h"
 
 #include <curses.h>
 #include <stdio.h>
@@ -149,31 +149,31 @@ void topscreen_copy(const char *text) {
 static unsigned special(int key) {
     switch (key) {
     case KEY_UP:
-        return TOPKEYS_UP;
+        return TOPSTATE_UP;
     case KEY_DOWN:
-        return TOPKEYS_DOWN;
+        return TOPSTATE_DOWN;
     case KEY_LEFT:
-        return TOPKEYS_LEFT;
+        return TOPSTATE_LEFT;
     case KEY_RIGHT:
-        return TOPKEYS_RIGHT;
+        return TOPSTATE_RIGHT;
     case KEY_PPAGE:
-        return TOPKEYS_PAGE_UP;
+        return TOPSTATE_PAGE_UP;
     case KEY_NPAGE:
-        return TOPKEYS_PAGE_DOWN;
+        return TOPSTATE_PAGE_DOWN;
     case KEY_HOME:
-        return TOPKEYS_HOME;
+        return TOPSTATE_HOME;
     case KEY_END:
-        return TOPKEYS_END;
+        return TOPSTATE_END;
     case KEY_ENTER:
     case '\r':
     case '\n':
-        return TOPKEYS_ENTER;
+        return TOPSTATE_ENTER;
     case KEY_BACKSPACE:
     case CONTROL_H:
     case DELETE:
-        return TOPKEYS_BACKSPACE;
+        return TOPSTATE_BACKSPACE;
     case ESCAPE:
-        return TOPKEYS_ESCAPE;
+        return TOPSTATE_ESCAPE;
     default:
         return key >= ' ' && key < DELETE ? (unsigned)key : 0;
     }

@@ -29,7 +29,7 @@ void topscreen_redraw(void);
 /* Hands a text to the terminal's clipboard, where it has one that programs may write. */
 void topscreen_copy(const char *text);
 
-/* A key as topkeys_press() takes it; 0: none is there, or it is none of ours. Does not wait.
+/* A key as topstate_press() takes it; 0: none is there, or it is none of ours. Does not wait.
  * *is_gone: there is no terminal any more. */
 unsigned topscreen_key(bool *is_gone);
 

@@ -2,7 +2,7 @@
 /* topsource.c: see topsource.h. */
 #include "top/topsource.h"
 
-#include "analyze/base/pathname.h"
+#include "analyze/base/job.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/read/region.h"
 #include "analyze/symbol/debugfile.h"
@@ -32,32 +32,12 @@ static int open_region(struct topsource *source, const struct region *region, st
 }
 
 /* A recording of a program that runs. */
-static bool grows(const struct source *file) {
+static bool file_grows(const struct source *file) {
     return file->parts.count != 0 && recording_grows(file->parts.items[file->parts.count - 1]);
 }
 
-static void close_file(struct source *file, struct names *names) {
-    names_close(names);
-    if (file != NULL) {
-        source_close(file);
-    }
-    free(file);
-}
-
-/* The names refer to the file where it lies. NULL: error is set. */
-static struct names *read_names(const struct source *file, const char *debug_folders,
-                                struct error *error) {
-    struct names *names = source_names(file, debug_folders, NULL, error);
-    if (names != NULL && names_prepare_all(names) != 0) {
-        names_close(names);
-        error_set(error, "out of memory");
-        return NULL;
-    }
-    return names;
-}
-
 /* Files are looked at again when there are more of them. */
-static void judge(struct topsource *source) {
+static void judge_modules(struct topsource *source) {
     char line[UNCOUNTED_SIZE];
     if (source->judged_modules != source->model->module_count) {
         source->judged_modules = source->model->module_count;
@@ -65,31 +45,55 @@ static void judge(struct topsource *source) {
     }
 }
 
-static int read_file(struct topsource *source, const char *name, struct error *error) {
+/* A file, and names that refer to it where it lies. */
+struct reading {
+    const char *name;
+    const char *debug_folders;
+    struct source *file;
+    struct names *names;
+};
+
+static void close_file(void *file) {
+    source_close(file);
+}
+
+static void close_names(void *names) {
+    names_close(names);
+}
+
+static void read_in_job(void *what) {
+    struct reading *reading = what;
     const struct source_choice choice = {0};
     const struct replay_options replay = {0};
-    struct source *file = malloc(sizeof *file);
-    struct names *names;
-    if (file == NULL ||
-        source_open(file, name, &choice, source->debug_folders, &replay, error) != 0) {
-        bool is_full = file == NULL;
-        free(file);
-        return is_full ? error_set(error, "out of memory") : -1;
+    struct error error;
+    reading->file = job_alloc(sizeof *reading->file);
+    job_check(
+        source_open(reading->file, reading->name, &choice, reading->debug_folders, &replay, &error),
+        &error);
+    job_undo(close_file, reading->file);
+    reading->names = source_names(reading->file, reading->debug_folders, NULL, &error);
+    job_check(reading->names != NULL ? 0 : -1, &error);
+    job_undo(close_names, reading->names);
+    if (names_prepare_all(reading->names) != 0) {
+        job_fail_memory();
     }
-    names = read_names(file, source->debug_folders, error);
-    if (names == NULL) {
-        close_file(file, NULL);
+}
+
+static int read_source(struct topsource *source, const char *name, struct error *error) {
+    struct reading reading = {.name = name, .debug_folders = source->debug_folders};
+    struct job_memory *memory = NULL;
+    if (job_run(read_in_job, &reading, &memory, error) != 0) {
         return -1;
     }
-    topnames_give(source->names, names);
-    close_file(source->file, source->file_names);
-    source->file = file;
-    source->file_names = names;
-    source->model = file->model;
+    topnames_give(source->names, reading.names);
+    job_free(&source->memory);
+    source->memory = memory;
+    source->file = reading.file;
+    source->model = reading.file->model;
     source->judged_modules = 0;
-    judge(source);
-    source->file_bytes = source_bytes(file);
-    source->is_live = grows(file);
+    judge_modules(source);
+    source->file_bytes = source_bytes(reading.file);
+    source->is_live = file_grows(reading.file);
     return 0;
 }
 
@@ -107,12 +111,12 @@ static int open_any(struct topsource *source, const char *name, struct error *er
         debugfile_set_root(root);
         return open_region(source, &region, error);
     }
-    return read_file(source, name, error);
+    return read_source(source, name, error);
 }
 
-static int open_by(struct topsource *source, const char *name, const char *debug_folders,
-                   int (*open)(struct topsource *source, const char *name, struct error *error),
-                   struct error *error) {
+static int open_with(struct topsource *source, const char *name, const char *debug_folders,
+                     int (*open)(struct topsource *source, const char *name, struct error *error),
+                     struct error *error) {
     *source = (struct topsource){.debug_folders = debug_folders};
     source->names = topnames_start(debug_folders, error);
     if (source->names == NULL || open(source, name, error) != 0) {
@@ -124,7 +128,7 @@ static int open_by(struct topsource *source, const char *name, const char *debug
 
 int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
                    struct error *error) {
-    return open_by(source, name, debug_folders, open_any, error);
+    return open_with(source, name, debug_folders, open_any, error);
 }
 
 static int open_program(struct topsource *source, const char *path, struct error *error) {
@@ -135,7 +139,7 @@ static int open_program(struct topsource *source, const char *path, struct error
 
 int topsource_open_program(struct topsource *source, const char *region, const char *debug_folders,
                            struct error *error) {
-    return open_by(source, region, debug_folders, open_program, error);
+    return open_with(source, region, debug_folders, open_program, error);
 }
 
 bool topsource_goes_on(const struct topsource *source) {
@@ -161,41 +165,48 @@ bool topsource_follow(struct topsource *source) {
 
 void topsource_close(struct topsource *source) {
     topnames_stop(source->names);
-    if (source->profile != NULL) {
-        model_free(source->model);
-        profile_close(source->profile);
-    }
-    close_file(source->file, source->file_names);
+    job_free(&source->memory);
+    profile_close(source->profile);
     livecosts_free(&source->costs);
     *source = (struct topsource){0};
 }
 
 /* ---- Looking ---- */
 
-static bool runs(const struct topsource *source) {
-    const struct memtrace_header *header = &source->profile->header;
-    return profile_load_u32(&profile_header(source->profile)->state) == MEMTRACE_STATE_RUNNING &&
-           region_alive(source->pid, header->process_start_ticks);
+struct refresh {
+    struct topsource *source;
+    struct model *model;
+};
+
+static void refresh_in_job(void *what) {
+    struct refresh *refresh = what;
+    struct profile *profile = refresh->source->profile;
+    struct error error;
+    job_check(profile_refresh(profile, &error), &error);
+    if (livecosts_look(&refresh->source->costs, profile) != 0) {
+        job_fail_memory();
+    }
+    refresh->model = model_load_records(profile, &error);
+    job_check(refresh->model != NULL ? 0 : -1, &error);
+    model_goes_with_job(refresh->model);
 }
 
 static int look_at_region(struct topsource *source, struct error *error) {
-    bool is_live = runs(source); /* before its last numbers are read */
-    struct model *model;
-    if (profile_refresh(source->profile, error) != 0) {
+    struct profile *profile = source->profile;
+    struct refresh refresh = {.source = source};
+    struct job_memory *memory = NULL;
+    /* Before its last numbers are read. */
+    bool is_live = profile_load_u32(&profile_header(profile)->state) == MEMTRACE_STATE_RUNNING &&
+                   region_alive(source->pid, profile->header.process_start_ticks);
+    if (job_run(refresh_in_job, &refresh, &memory, error) != 0) {
         return -1;
     }
-    if (livecosts_look(&source->costs, source->profile) != 0) {
-        return error_set(error, "out of memory");
-    }
-    model = model_load_records(source->profile, error);
-    if (model == NULL) {
-        return -1;
-    }
-    profile_let_go(source->profile);
-    model_free(source->model);
-    model->header.pid = (uint32_t)source->pid; /* as it is called here */
-    source->model = model;
-    judge(source);
+    profile_let_go(profile);
+    job_free(&source->memory);
+    source->memory = memory;
+    source->model = refresh.model;
+    source->model->header.pid = (uint32_t)source->pid; /* as it is called here */
+    judge_modules(source);
     source->is_live = is_live;
     source->resident_bytes = is_live ? timeline_resident(source->pid) : 0;
     if (!is_live || !limits_group(source->pid, "", &source->group_bytes, &source->group_limit)) {
@@ -204,27 +215,21 @@ static int look_at_region(struct topsource *source, struct error *error) {
     return 0;
 }
 
+/* It was read when it was opened. */
 static int look_at_file(struct topsource *source, struct error *error) {
-    char *path;
-    int result = 0;
-    if (source->looked_ns == 0) { /* it was read when it was opened */
-        return livecosts_take(&source->costs, source->model) == 0
-                   ? 0
-                   : error_set(error, "out of memory");
+    if (source->looked_ns != 0) {
+        if (source_bytes(source->file) == source->file_bytes && file_grows(source->file)) {
+            return 0;
+        }
+        if (read_source(source, source->file->path, error) != 0) {
+            return -1;
+        }
     }
-    if (source_bytes(source->file) == source->file_bytes && grows(source->file)) {
-        return 0;
-    }
-    path = strdup(source->file->path); /* what is read anew frees it */
-    result = path != NULL ? read_file(source, path, error) : error_set(error, "out of memory");
-    free(path);
-    if (result == 0 && livecosts_take(&source->costs, source->model) != 0) {
-        result = error_set(error, "out of memory");
-    }
-    return result;
+    return livecosts_take(&source->costs, source->model) == 0 ? 0
+                                                              : error_set(error, "out of memory");
 }
 
-static uint64_t now_of(const struct topsource *source, uint64_t now_ns) {
+static uint64_t source_now(const struct topsource *source, uint64_t now_ns) {
     uint64_t start_ns = source->model->header.start_monotonic_ns;
     return source->is_live && now_ns > start_ns ? now_ns - start_ns : source->model->now_ns;
 }
@@ -236,7 +241,7 @@ static void note_point(struct topsource *source, uint64_t now_ns, uint64_t alloc
                 --source->point_count * sizeof source->points[0]);
     }
     source->points[source->point_count++] = (struct topsource_point){
-        .time_ns = now_of(source, now_ns),
+        .time_ns = source_now(source, now_ns),
         .live_bytes = source->costs.totals.live_bytes,
         .allocations = source->seconds > 0 ? (double)more / source->seconds : -1,
     };
@@ -264,7 +269,7 @@ int topsource_look(struct topsource *source, struct error *error) {
 /* ---- One thread, lifetimes, hashes ---- */
 
 /* The column of a thread + 1; 0: there is none. */
-static uint32_t column_of(const struct profile *profile, uint32_t thread) {
+static uint32_t thread_column(const struct profile *profile, uint32_t thread) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0;
@@ -284,7 +289,7 @@ int topsource_choose(struct topsource *source, uint32_t thread, struct error *er
     if (source->profile == NULL || !source->is_live) {
         return error_set(error, "the costs of one thread are known only of running programs");
     }
-    if (thread != 0 && (only = column_of(source->profile, thread)) == 0) {
+    if (thread != 0 && (only = thread_column(source->profile, thread)) == 0) {
         return error_set(error, "that thread is gone");
     }
     livecosts_only(&source->costs, only);

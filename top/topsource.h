@@ -24,11 +24,11 @@ struct topsource_point {
 };
 
 struct topsource {
-    pid_t pid;               /* 0: a file */
-    struct profile *profile; /* of a running program */
-    struct source *file;     /* NULL: a running program */
-    struct names *file_names;
-    uint64_t file_bytes; /* at the last look */
+    pid_t pid;                 /* 0: a file */
+    struct profile *profile;   /* of a running program */
+    struct source *file;       /* NULL: a running program */
+    uint64_t file_bytes;       /* at the last look */
+    struct job_memory *memory; /* of the file with its names, or of the model */
     const char *debug_folders;
 
     struct model *model; /* threads, modules, timeline; of a file all of it */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * topstate.h: what `memtrace top` shows and what its user has chosen: all but the terminal.
+ * topstate.h: what `memtrace top` shows, what its user has chosen, and what a key does to that: all
+ * but the terminal.
  *
- * Called by topkeys (what a key does), topdraw (what the screen is) and top (the loop).
+ * Called by topdraw (what the screen is) and toploop.
  */
 #ifndef TOP_TOPSTATE_H
 #define TOP_TOPSTATE_H
 
-#include "top/topask.h"
+#include "collect/gatherask.h"
 #include "top/toplist.h"
 #include "top/toprows.h"
 #include "top/topsource.h"
@@ -19,6 +20,21 @@ enum topstate_page {
     TOPSTATE_BLOCKS, /* sizes and lifetimes */
     TOPSTATE_HELP,
     TOPSTATE_LIST, /* of what can be opened; nothing is */
+};
+
+/*
+ * What the user wants of the program whose recording is on the screen: on this machine, or on
+ * another one, from which `memtrace gather` receives it. Nobody waits: the answer comes while the
+ * screen goes on.
+ */
+enum { TOPSTATE_ASK_MS = 20 }; /* between two looks for an answer */
+struct topstate_ask {
+    enum { TOPSTATE_ASKS_NOBODY, TOPSTATE_ASKS_PROGRAM, TOPSTATE_ASKS_GATHERER } whom;
+    struct programask program;
+    struct gatherask gatherer;
+    /* What the last answer said of what is recorded. */
+    bool is_off;
+    bool is_sampled;
 };
 
 enum { TOPSTATE_FILTER = 128, TOPSTATE_PATH = 512 };
@@ -46,7 +62,7 @@ struct topstate {
     char typed[TOPSTATE_FILTER];  /* what of it is there */
     char filter[TOPSTATE_FILTER]; /* in use; "": none */
     regex_t regex;
-    struct topask ask; /* of the program whose recording is shown */
+    struct topstate_ask ask;
     char message[512]; /* of the last key; "": none */
     char copied[32];   /* what the terminal is to keep, for its user to paste; "": nothing */
 };
@@ -71,5 +87,32 @@ void topstate_mark(struct topstate *state);
 /* If an answer has come, message says it. */
 void topstate_hear(struct topstate *state);
 void topstate_free(struct topstate *state);
+
+/* Keys that are no characters. */
+enum topstate_key {
+    TOPSTATE_UP = 0x110000,
+    TOPSTATE_DOWN,
+    TOPSTATE_LEFT,
+    TOPSTATE_RIGHT,
+    TOPSTATE_PAGE_UP,
+    TOPSTATE_PAGE_DOWN,
+    TOPSTATE_HOME,
+    TOPSTATE_END,
+    TOPSTATE_ENTER,
+    TOPSTATE_BACKSPACE,
+    TOPSTATE_ESCAPE,
+};
+
+/* What is to be done besides. */
+enum topstate_then {
+    TOPSTATE_DRAW, /* the screen may be another one */
+    TOPSTATE_MAKE, /* so may the rows */
+    TOPSTATE_OPEN, /* what is selected of the list */
+    TOPSTATE_BACK, /* back to it */
+    TOPSTATE_QUIT,
+};
+
+/* key: a character (Unicode) or one of the above. */
+enum topstate_then topstate_press(struct topstate *state, unsigned key);
 
 #endif

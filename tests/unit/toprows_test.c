@@ -10,7 +10,6 @@
 
 #include "tests/unit/profile_builder.h"
 #include "top/topgrid.h"
-#include "top/topnumber.h"
 #include "top/toprows.h"
 
 #include <locale.h>
