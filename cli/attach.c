@@ -7,6 +7,7 @@
 #include "analyze/base/job.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/safetext.h"
+#include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/companion.h"
 #include "cli/heapcensus.h"
@@ -25,14 +26,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { END_SECONDS = 60 }; /* for what is left of a recording to be written */
+enum { END_SECONDS = 60, /* for what is left of a recording to be written */ PAUSE_MS = 10 };
 
 /* What files are called where the user names none. */
 static const char profile_pattern[] = "memtrace.%e.%p.mtp";
@@ -92,13 +93,12 @@ static int explain_result(pid_t pid, int result) {
 
 /* Who writes the recording takes the region away when all is in it. */
 static bool wait_for_file(const char *region) {
-    const struct timespec pause = {.tv_nsec = 10000000};
     uint64_t end = clock_now_ns() + (uint64_t)END_SECONDS * 1000000000;
     while (access(region, F_OK) == 0) {
         if (clock_now_ns() > end) {
             return false;
         }
-        nanosleep(&pause, NULL);
+        poll(NULL, 0, PAUSE_MS);
     }
     return true;
 }
@@ -141,12 +141,11 @@ struct attached {
 /* A command that was killed may have begun to attach just now. */
 static void find_region(pid_t pid, struct attached *attached) {
     enum { TRIES = 20 };
-    const struct timespec pause = {.tv_nsec = 10000000};
     for (int i = 0; i < TRIES && !attached->has_region; i++) {
         attached->has_region = region_find_header(pid, &attached->region, &attached->header) &&
                                attached->header.output[0] != '\0';
         if (!attached->has_region) {
-            nanosleep(&pause, NULL);
+            poll(NULL, 0, PAUSE_MS);
         }
     }
 }
@@ -342,18 +341,6 @@ struct request {
 
 #define IN(member) OPTION_IN(struct request, member)
 
-static int attach_add_alloc(void *context, const struct option *option, const char *value,
-                            struct error *error) {
-    struct request *request = context;
-    return variables_add_alloc(&request->variables, option, value, error);
-}
-
-static int attach_add_mode(void *context, const struct option *option, const char *value,
-                           struct error *error) {
-    struct request *request = context;
-    return variables_add_mode(&request->variables, option, value, error);
-}
-
 static int set_output(void *context, const struct option *option, const char *value,
                       struct error *error) {
     struct request *request = context;
@@ -362,14 +349,16 @@ static int set_output(void *context, const struct option *option, const char *va
 }
 
 static const struct option options[] = {
-    {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, .call = attach_add_alloc},
+    {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, IN(variables),
+     .call = variables_add_alloc},
     {"for", 'f', "TIME", "detach after TIME, or at Ctrl-C (30s, 5m)", OPTION_DURATION, IN(for_ns),
      .least = 1},
     {"output", 'o', "FILE",
      "where the profile or recording goes (memtrace.%e.%p.mtp or .mtr; %e: program, %p: process "
      "id)",
      OPTION_CALL, .call = set_output},
-    {"mode", 0, "MODE", VARIABLES_MODE_HELP, OPTION_CALL, .call = attach_add_mode},
+    {"mode", 0, "MODE", VARIABLES_MODE_HELP, OPTION_CALL, IN(variables),
+     .call = variables_add_mode},
     {"record", 'r', NULL, "make a recording of each event with its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
@@ -406,13 +395,6 @@ static void put_setting(FILE *out, const char *name, const char *value) {
     fprintf(out, "%s=%s%c", name, value, '\0');
 }
 
-/* "%" as a pattern has it. */
-static void put_literally(FILE *out, const char *path) {
-    for (const char *at = path; *at != '\0'; at++) {
-        fputs(*at == '%' ? "%%" : (char[]){*at, '\0'}, out);
-    }
-}
-
 /* This command, which the library starts to write a recording down, or to plan (--alloc). */
 static void put_command(FILE *out) {
     char own[PATH_MAX];
@@ -435,7 +417,7 @@ static void put_output(FILE *out, const struct request *request, const char *out
     const char *pattern = outside == NULL ? pattern_of(request) : "";
     char *folder = outside == NULL && pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
     fputs(request->record ? "MEMTRACE_RECORD_OUTPUT=" : "MEMTRACE_OUTPUT=", out);
-    put_literally(out, outside != NULL ? outside : folder != NULL ? folder : "");
+    child_put_quoted(out, outside != NULL ? outside : folder != NULL ? folder : "");
     fprintf(out, "%s%s%c", folder != NULL ? "/" : "", pattern, '\0');
     free(folder);
     if (request->record) {
@@ -549,7 +531,6 @@ static int attach_image(const struct attachimage *image, const char *library,
 
 /* 0: the time is over, or the user has enough; 1: the program ended. */
 static int wait_beside(pid_t pid, uint64_t for_ns) {
-    const struct timespec pause = {.tv_nsec = 20000000};
     uint64_t end = clock_now_ns() + for_ns;
     uint64_t ticks;
     if (region_start_ticks(pid, &ticks) != 0) {
@@ -559,7 +540,7 @@ static int wait_beside(pid_t pid, uint64_t for_ns) {
         if (!region_alive(pid, ticks)) {
             return 1;
         }
-        nanosleep(&pause, NULL);
+        poll(NULL, 0, PAUSE_MS);
     }
     return 0;
 }

@@ -2,6 +2,9 @@
 /* child.c: starting, signalling and imitating the program under us. See child.h. */
 #include "cli/child.h"
 
+#include "cli/cli.h"
+#include "collect/recordask.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -89,41 +92,42 @@ static void restore(const struct child *child) {
     sigprocmask(SIG_SETMASK, &child->mask, NULL);
 }
 
-/* Spells the pid out; any other percent sign stays as it is. NULL: out of memory. */
-char *child_expand(const char *pattern, pid_t pid) {
-    char *text = malloc(strlen(pattern) * 12 + 1);
-    char *to = text;
-    for (const char *at = pattern; text != NULL && *at != '\0'; at++) {
-        if (at[0] == '%' && at[1] == 'p') {
-            to += sprintf(to, "%ld", (long)pid);
-            at++;
-        } else {
-            *to++ = *at;
-            if (at[0] == '%' && at[1] == '%') {
-                *to++ = *++at;
-            }
-        }
+void child_put_quoted(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        fputs(*text == '%' ? "%" : "", out);
+        fputc(*text, out);
     }
-    if (text != NULL) {
-        *to = '\0';
-    }
-    return text;
 }
 
-static int set_variable(const struct child_variable *variable) {
-    char *expanded = variable->is_pattern ? child_expand(variable->value, getpid()) : NULL;
-    int result = variable->is_pattern && expanded == NULL
-                     ? -1
-                     : setenv(variable->name, expanded != NULL ? expanded : variable->value, 1);
-    free(expanded);
+/* What the runtime gets is a pattern once more. */
+static int set_path(const char *name, const char *path) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    int result = -1;
+    if (out != NULL) {
+        child_put_quoted(out, path);
+        result = fclose(out) == 0 ? setenv(name, text, 1) : -1;
+    }
+    free(text);
     return result;
+}
+
+void child_expand(const struct child_variable *variable, pid_t pid, char path[PATH_MAX]) {
+    recordask_expand(variable->value, pid, variable->program, 0, variable->time, path, PATH_MAX);
 }
 
 static void run_child(const struct child *child, const char *path, char **argv,
                       const struct child_variable *variables, size_t count, int report) {
     int reason = 0;
     for (size_t i = 0; i < count; i++) {
-        if (set_variable(&variables[i]) != 0) {
+        const struct child_variable *variable = &variables[i];
+        char expanded[PATH_MAX];
+        if (variable->program != NULL) {
+            child_expand(variable, getpid(), expanded);
+        }
+        if ((variable->program != NULL ? set_path(variable->name, expanded)
+                                       : setenv(variable->name, variable->value, 1)) != 0) {
             reason = ENOMEM;
         }
     }
@@ -259,4 +263,16 @@ int child_imitate(const struct child *child) {
         return 128 + number;
     }
     return WEXITSTATUS(child->status);
+}
+
+void child_become(char *const argv[], int output) {
+    sigset_t none;
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigemptyset(&none);
+    if (setpgid(0, 0) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+        dup2(output >= 0 ? output : nothing, STDOUT_FILENO) >= 0 &&
+        sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
+        execv("/proc/self/exe", argv);
+    }
+    _exit(CLI_FAILURE);
 }

@@ -2,23 +2,30 @@
 /*
  * child.h: a program started as our child, and the signals between it, us and the terminal.
  *
- * Called by cli/run; there is one child a process. From child_start() on, the signals that end,
- * stop or notify a process are blocked here and come through child.signals: those that the terminal
- * sent reached the child as well (it is in our process group); any other is passed on to it.
+ * Called by cli/run, and by streaming and attach for a part; there is one child a process. From
+ * child_start() on, the signals that end, stop or notify a process are blocked here and come
+ * through child.signals: those that the terminal sent reached the child as well (it is in our
+ * process group); any other is passed on to it.
  */
 #ifndef CLI_CHILD_H
 #define CLI_CHILD_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdnoreturn.h>
 #include <sys/types.h>
+#include <time.h>
 
-/* One variable to set for the child. In a value that is_pattern, "%p" becomes the child's pid. */
+/* One variable to set for the child. A pattern of a file, as MEMTRACE_OUTPUT has it, is expanded
+ * for it: its program, as typed, is set, and when it starts. */
 struct child_variable {
     const char *name;
     const char *value;
-    bool is_pattern;
+    const char *program; /* NULL: the value is no pattern */
+    time_t time;
 };
 
 struct child {
@@ -39,9 +46,10 @@ struct child {
 int child_start(struct child *child, const char *path, char **argv,
                 const struct child_variable *variables, size_t count);
 
-/* The value of a variable that is a pattern, for this pid. The caller frees it; NULL: out of
- * memory. */
-char *child_expand(const char *pattern, pid_t pid);
+/* The file that a variable's pattern means for this pid. */
+void child_expand(const struct child_variable *variable, pid_t pid, char path[PATH_MAX]);
+/* A percent sign has no meaning in the name of a folder or a program. */
+void child_put_quoted(FILE *out, const char *text);
 
 /* Passes signals on, stops and goes on with the child, and notices its end (child.ended; the child
  * stays a zombie, so that its pid is not given to another). */
@@ -57,6 +65,9 @@ int child_imitate(const struct child *child);
 /* Runs `path` in place of this process, with our environment; a script without "#!" by /bin/sh.
  * Returns only if that failed: the errno of it. */
 int execute_program(const char *path, char **argv);
+/* In a forked child: this command again, with other arguments, not in our process group: Ctrl-C
+ * while the program runs is for the program. output: its standard output; -1: none. */
+noreturn void child_become(char *const argv[], int output);
 /* The exit status of a shell for such an errno: 127 (not there) or 126. */
 int execute_status(int reason);
 

@@ -243,6 +243,15 @@ static void note_stop(int signal) {
     cli_stop = signal;
 }
 
+sigset_t cli_endings(void) {
+    sigset_t endings;
+    sigemptyset(&endings);
+    sigaddset(&endings, SIGINT);
+    sigaddset(&endings, SIGTERM);
+    sigaddset(&endings, SIGHUP);
+    return endings;
+}
+
 void cli_catch_stop(void) {
     const struct sigaction action = {.sa_handler = note_stop};
     sigaction(SIGINT, &action, NULL);

@@ -102,6 +102,8 @@ void cli_style(struct report_options *options, const char *output, const char *c
  * CLI_FAILURE. A closed pipe is no failure worth a line. */
 int cli_finish(int status);
 
+/* SIGINT, SIGTERM and SIGHUP. */
+sigset_t cli_endings(void);
 /* Of commands that go on until Ctrl-C and then put things in order: from here on SIGINT and SIGTERM
  * end nothing but calls that wait. */
 void cli_catch_stop(void);

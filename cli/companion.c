@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ATTACH_TRIES = 200, CLAIM_TRIES = 300, TRY_MS = 10, LEAVING_MS = 200, LATE_MS = 300 };
@@ -181,7 +182,8 @@ int companion_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct e
     }
     read_program(pid, program);
     if (length < PATH_MAX) {
-        recordask_expand(pattern, pid, pathname_base(program), 0, path + length, PATH_MAX - length);
+        recordask_expand(pattern, pid, pathname_base(program), 0, time(NULL), path + length,
+                         PATH_MAX - length);
     }
     if (strlen(path) > 1000) {
         return error_set(error, "the name of the profile is too long");

@@ -23,7 +23,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TRIES = 100, TRY_MS = 10, HELP_TRIES = 10, END_TRIES = 6000 };
@@ -40,11 +39,6 @@ static const struct option options[] = {
      "with record: where the recording goes (memtrace.%e.%p.mtr; %e: program, %p: process id)",
      OPTION_TEXT, OPTION_IN(struct wish, output)},
     OPTION_END};
-
-static void pause_shortly(void) {
-    const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
-    nanosleep(&pause, NULL);
-}
 
 static noreturn void fail_gone(const struct region *region) {
     job_fail("process %ld is gone", (long)region->pid);
@@ -73,7 +67,7 @@ static void control_ask(struct memtrace_header *header, const struct region *reg
     struct error error;
     job_check(programask_begin(&ask, region, wish, &error), &error);
     while (!programask_look(&ask, &answer)) {
-        pause_shortly();
+        poll(NULL, 0, TRY_MS);
     }
     if (!answer.is_done && !region_alive(region->pid, region->start_ticks)) {
         fail_gone(region);
@@ -100,7 +94,7 @@ static enum recordask_state wait_step(const struct memtrace_header *header,
         step % HELP_TRIES == HELP_TRIES - 1) {
         recordask_help(region);
     }
-    pause_shortly();
+    poll(NULL, 0, TRY_MS);
     return recordask_look(header);
 }
 

@@ -268,7 +268,7 @@ struct plan {
     const struct mode *mode;
     const char *reason; /* NULL: as asked */
     struct plugin plugin;
-    char *allocators; /* specifications, one a line; NULL: none */
+    const char *allocators; /* specifications, one a line; NULL: none */
 };
 
 static const char *plugin_option(const struct plan *plan) {
@@ -297,8 +297,9 @@ static void print_allocators(const struct plan *plan) {
     char *state = NULL;
     if (!plan->plugin.gcc && plan->allocators)
         print_flag("-fplugin=", plan->plugin.file, "makes the next ones known");
-    for (char *line = plan->allocators ? strtok_r(plan->allocators, "\n", &state) : NULL; line;
-         line = strtok_r(NULL, "\n", &state))
+    for (char *line = plan->allocators ? strtok_r(job_string(plan->allocators), "\n", &state)
+                                       : NULL;
+         line; line = strtok_r(NULL, "\n", &state))
         print_flag(name, line, "this function reports what it allocates");
 }
 
@@ -351,7 +352,7 @@ struct request {
     const char *mode;
     const char *compiler;
     bool cflags, libs, explain, cmake, gdb, list;
-    char *allocators; /* specifications, one a line */
+    const char *allocators; /* specifications, one a line */
 };
 
 /* The flags of auto must suit whatever compiler they are given to, unless one was named. */
@@ -417,11 +418,6 @@ static void explain_plugin(const struct plan *plan) {
          "    the stores and the calls that need one");
 }
 
-static int add_alloc(void *member, const struct option *option, const char *value,
-                     struct error *error) {
-    return variables_join_alloc(member, option, value, error);
-}
-
 #define IN(member) OPTION_IN(struct request, member)
 
 static const struct option options[] = {
@@ -436,7 +432,7 @@ static const struct option options[] = {
      "pass: this function of the program allocates, and reports it: 'my_alloc(size=1)=alloc', "
      "auto, "
      "@FILE; more than once",
-     OPTION_CALL, IN(allocators), .call = add_alloc},
+     OPTION_CALL, IN(allocators), .call = variables_join_alloc},
     {"list-allocators", 0, NULL,
      "which functions of FILEs, programs or objects built in mode pass, report so; and which have "
      "attributes that say they allocate",

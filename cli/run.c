@@ -12,11 +12,11 @@
 #include "cli/target.h"
 #include "cli/variables.h"
 #include "collect/allocators/alloctold.h"
+#include "collect/clock.h"
 #include "collect/runwatch.h"
 #include "memtrace/emulator.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -28,7 +28,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,35 +43,9 @@ static const struct {
                {"MEMTRACE_LOG", NULL}};
 enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
 
-/* A percent sign has no meaning in the name of a folder or a program. */
-static void put_quoted(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        fputs(*text == '%' ? "%" : "", out);
-        fputc(*text, out);
-    }
-}
-
-/* "%e" is the program as typed, not what a link leads to. "%p" stays: there is no pid yet. */
-static void put_pattern(FILE *out, const char *pattern, const char *typed) {
-    for (; *pattern != '\0'; pattern++) {
-        char place = *pattern == '%' ? pattern[1] : '\0';
-        if (place == 'e') {
-            put_quoted(out, pathname_base(typed));
-        } else if (place == 't') {
-            fprintf(out, "%lld", (long long)time(NULL));
-        } else if (place == 'n') {
-            fputc('0', out);
-        } else {
-            fputc(*pattern, out);
-            if (place == '%') { /* two are one */
-                fputc(place, out);
-            }
-        }
-        pattern += place == 'e' || place == 't' || place == 'n' || place == '%';
-    }
-}
-
+/* Below this folder. "%e" is the program as typed, not what a link leads to. */
 static void name_outputs(struct variables *variables, const char *typed) {
+    time_t now = time(NULL);
     for (size_t i = 0; i < OUTPUTS; i++) {
         const char *pattern = variables_get(variables, outputs[i].variable);
         char folder[PATH_MAX] = "";
@@ -83,48 +56,30 @@ static void name_outputs(struct variables *variables, const char *typed) {
         }
         absolute = job_print();
         if (pattern[0] != '/' && getcwd(folder, sizeof folder) != NULL) {
-            put_quoted(absolute->out, strcmp(folder, "/") != 0 ? folder : "");
+            child_put_quoted(absolute->out, strcmp(folder, "/") != 0 ? folder : "");
             fputc('/', absolute->out);
         }
-        put_pattern(absolute->out, pattern, typed);
-        variables_set_pattern(variables, outputs[i].variable, job_printed(absolute));
+        fputs(pattern, absolute->out);
+        variables_set_pattern(variables, outputs[i].variable, job_printed(absolute),
+                              pathname_base(typed), now);
     }
-}
-
-/* What process pid writes to, to be freed; NULL: out of memory. */
-static char *output_path(const struct variables *variables, bool is_recording, pid_t pid) {
-    const char *pattern = variables_get(variables, outputs[is_recording].variable);
-    char *path = child_expand(pattern, pid);
-    char *to = path;
-    if (path == NULL) {
-        return NULL;
-    }
-    for (const char *at = path; *at != '\0'; at++) {
-        at += at[0] == '%' && at[1] == '%';
-        *to++ = *at;
-    }
-    *to = '\0';
-    return path;
 }
 
 enum { FIRST_LOOK_MS = 2, LONGEST_LOOK_MS = 100 };
 
 struct launch {
     struct variables *variables;
-    char added[1024];
-    char run_text[48];              /* MEMTRACE_RUN */
     const char *typed;              /* the program's name */
     struct target_machine emulated; /* name NULL: the program runs here as it is */
     bool is_musl;                   /* the C library of the program that is profiled */
     char program[PATH_MAX];
-    char *path;             /* of its first process's file */
+    char path[PATH_MAX];    /* of its first process's file */
     char library[PATH_MAX]; /* of another machine, or --library; empty: that of this installation */
     struct child child;
     struct runwriter run;
     struct runwatch watch;
     uint64_t id;
     int look_ms; /* no process found yet: when to look again */
-    int timer;
 };
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -161,22 +116,21 @@ static void set_preload(struct launch *launch) {
 
 /* The runtime takes all of these out of the program's environment again: an even number of them,
  * since what the kernel put behind the environment consists of pairs (settings.c). */
-static void name_added(struct launch *launch) {
+static void name_added(const struct launch *launch) {
+    struct variables *variables = launch->variables;
     const char *preload = getenv("LD_PRELOAD");
-    size_t length = 0;
+    struct job_printing *names = job_print();
     size_t stay = preload != NULL && preload[0] != '\0' ? 1 : 0; /* LD_PRELOAD is only shortened */
     size_t unlisted = launch->emulated.name != NULL ? 1 : 0;     /* LD_PRELOAD is set by qemu */
-    variables_set(launch->variables, "MEMTRACE_ADDED", launch->added);
-    if ((launch->variables->count + unlisted - stay) % 2 != 0) {
-        variables_set(launch->variables, "MEMTRACE_EVEN", "");
+    variables_set(variables, "MEMTRACE_ADDED", "");
+    if ((variables->count + unlisted - stay) % 2 != 0) {
+        variables_set(variables, "MEMTRACE_EVEN", "");
     }
-    for (size_t i = 0; i < launch->variables->count && length < sizeof launch->added; i++) {
-        length += (size_t)snprintf(launch->added + length, sizeof launch->added - length, "%s%s",
-                                   i != 0 ? "," : "", launch->variables->list[i].name);
+    for (size_t i = 0; i < variables->count; i++) {
+        fprintf(names->out, "%s%s", i != 0 ? "," : "", variables->list[i].name);
     }
-    if (unlisted != 0 && length < sizeof launch->added) {
-        snprintf(launch->added + length, sizeof launch->added - length, ",LD_PRELOAD");
-    }
+    fputs(unlisted != 0 ? ",LD_PRELOAD" : "", names->out);
+    variables_set(variables, "MEMTRACE_ADDED", job_printed(names));
 }
 
 /* The inode of our namespace of pids, where "MEMTRACE_COLLECTOR" means us; 0: not known. */
@@ -192,9 +146,8 @@ static void name_run(struct launch *launch) {
         }
         launch->id &= INT64_MAX; /* what any reader of a decimal number takes */
     }
-    snprintf(launch->run_text, sizeof launch->run_text, "%" PRIu64 ".%" PRIu64, launch->id,
-             pid_namespace());
-    variables_set(launch->variables, "MEMTRACE_RUN", launch->run_text);
+    variables_set(launch->variables, "MEMTRACE_RUN",
+                  job_text("%" PRIu64 ".%" PRIu64, launch->id, pid_namespace()));
     variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
     if (variables_get(launch->variables, "MEMTRACE_CHILDREN") == NULL) {
         variables_set(launch->variables, "MEMTRACE_CHILDREN", "all");
@@ -305,31 +258,20 @@ static int launch_start(struct launch *launch, char **argv) {
 
 /* --- its page: --serve ------------------------------------------------------------------------ */
 
-/* In the forked child. Not in our process group: Ctrl-C while the program runs is for the program.
- * stdout is the program's, so the address goes to stderr. It ends with its parent, however that
- * ends. */
-_Noreturn static void become_server(pid_t parent, char *const argv[]) {
-    sigset_t none;
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    sigemptyset(&none);
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent && setpgid(0, 0) == 0 &&
-        sigprocmask(SIG_SETMASK, &none, NULL) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
-        dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
-        execv("/proc/self/exe", argv);
-    }
-    _exit(CLI_FAILURE);
-}
-
 /* The server is a process of its own (`memtrace serve PID`), so that what it does costs the
- * collector nothing, and the page stays when the program is gone. -1: it was said why not. */
+ * collector nothing, and the page stays when the program is gone; it ends with us, however we end.
+ * stdout is the program's, so the address goes to stderr. -1: it was said why not. */
 static pid_t serving_start(pid_t program) {
     char number[24];
     pid_t parent = getpid();
     pid_t server;
     snprintf(number, sizeof number, "%ld", (long)program);
     server = fork();
+    if (server == 0 && prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent) {
+        child_become((char *[]){"memtrace", "serve", number, NULL}, STDERR_FILENO);
+    }
     if (server == 0) {
-        become_server(parent, (char *[]){"memtrace", "serve", number, NULL});
+        _exit(CLI_FAILURE);
     }
     if (server < 0) {
         cli_error("cannot start the server of the page: %m");
@@ -339,11 +281,7 @@ static pid_t serving_start(pid_t program) {
 
 /* Stays until the user ends it (Ctrl-C), or it ends itself. The signals are blocked. */
 static void serving_wait(pid_t server) {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
+    sigset_t signals = cli_endings();
     sigaddset(&signals, SIGCHLD);
     if (waitpid(server, NULL, WNOHANG) == server) {
         return;
@@ -374,30 +312,19 @@ static int launch_tick(struct launch *launch) {
     return wait;
 }
 
-static void set_timer(int timer, int ms) {
-    struct itimerspec when = {
-        .it_value = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000}};
-    timerfd_settime(timer, 0, &when, NULL);
-}
-
 static void launch_wait(struct launch *launch) {
-    struct pollfd waits[2] = {{.fd = launch->child.signals, .events = POLLIN},
-                              {.fd = launch->timer, .events = POLLIN}};
-    set_timer(launch->timer, FIRST_LOOK_MS);
+    struct pollfd wait = {.fd = launch->child.signals, .events = POLLIN};
+    uint64_t due_ns = clock_now_ns() + FIRST_LOOK_MS * MS;
     launch->look_ms = FIRST_LOOK_MS;
     child_handle_signals(&launch->child);
     while (!launch->child.ended) {
-        uint64_t expirations;
-        if (poll(waits, 2, -1) < 0 && errno != EINTR) {
+        uint64_t now_ns = clock_now_ns();
+        if (now_ns >= due_ns) {
+            due_ns = clock_now_ns() + (uint64_t)launch_tick(launch) * MS;
+        } else if (poll(&wait, 1, (int)((due_ns - now_ns + MS - 1) / MS)) < 0 && errno != EINTR) {
             break;
         }
-        if ((waits[0].revents & POLLIN) != 0) {
-            child_handle_signals(&launch->child);
-        }
-        if ((waits[1].revents & POLLIN) != 0 &&
-            read(launch->timer, &expirations, sizeof expirations) > 0 && !launch->child.ended) {
-            set_timer(launch->timer, launch_tick(launch));
-        }
+        child_handle_signals(&launch->child);
     }
 }
 
@@ -493,9 +420,9 @@ static int run_program(struct launch *launch, char **argv) {
         return status;
     }
     allow_descriptors();
-    launch->path = output_path(launch->variables, is_recording, launch->child.pid);
-    if (runwriter_begin(&launch->run, launch->id, launch->path != NULL ? launch->path : "",
-                        is_recording, argv) != 0) {
+    child_expand(variables_pattern(launch->variables, outputs[is_recording].variable),
+                 launch->child.pid, launch->path);
+    if (runwriter_begin(&launch->run, launch->id, launch->path, is_recording, argv) != 0) {
         cli_error("out of memory");
     }
     launch->run.pid = launch->child.pid;
@@ -526,13 +453,8 @@ static int launch_command(const struct command *command, struct variables *varia
         cli_usage(command->name, "a program is needed");
     }
     launch.variables = variables;
-    launch.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (launch.timer < 0) {
-        job_fail("cannot make a timer: %s", strerror(errno));
-    }
     status = run_program(&launch, argv);
     runwriter_free(&launch.run);
-    free(launch.path);
     return status;
 }
 

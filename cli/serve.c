@@ -137,18 +137,6 @@ static void sort_operands(int argc, char **argv, struct operands *operands) {
 
 /* ---- Until Ctrl-C ---- */
 
-/* Blocked from now on, also in the threads to come. */
-static sigset_t block_endings(void) {
-    sigset_t endings;
-    sigemptyset(&endings);
-    sigaddset(&endings, SIGINT);
-    sigaddset(&endings, SIGTERM);
-    sigaddset(&endings, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &endings, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    return endings;
-}
-
 /* One line: where the page is, and how to come to it. */
 static void serve_tell(struct server *server, const struct serving *request) {
     bool is_remote = getenv("SSH_CONNECTION") != NULL && request->listen == NULL;
@@ -183,13 +171,16 @@ static int serve(const struct serving *request, const struct operands *operands)
                 .only_named_sources = request->allow_remote},
         .port = request->port,
         .listen = request->listen};
-    sigset_t endings = block_endings();
+    sigset_t endings = cli_endings();
     struct error error = {""};
-    struct server *server = server_start(&asked, operands->names, operands->name_count, &error);
-    int signal;
+    struct server *server;
+    int number;
+    pthread_sigmask(SIG_BLOCK, &endings, NULL); /* also in the threads to come */
+    signal(SIGPIPE, SIG_IGN);
+    server = server_start(&asked, operands->names, operands->name_count, &error);
     job_check(server != NULL ? 0 : -1, &error);
     serve_tell(server, request);
-    sigwait(&endings, &signal);
+    sigwait(&endings, &number);
     pthread_sigmask(SIG_UNBLOCK, &endings, NULL); /* a second one does not wait for anything */
     server_stop(server);
     return CLI_OK;

@@ -242,18 +242,15 @@ static int run_offerer(int argc, char **argv) {
 
 const struct command offerer_command = {.name = "offerer", .run = run_offerer};
 
-/* In the forked child, not in our process group: Ctrl-C while the program runs is for the program.
- * The descriptors come behind that of the task. */
-_Noreturn static void streaming_become(const char *command, int output, int *given, size_t count) {
+/* In the forked child. The descriptors come behind that of the task. */
+static noreturn void streaming_become(const char *command, int output, int *given, size_t count) {
     const struct task *task = &streaming.task;
-    sigset_t none;
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     int told = memfd_create("task", MFD_CLOEXEC);
-    bool is_ready = setpgid(0, 0) == 0 && write(told, task, sizeof *task) == sizeof *task &&
-                    lseek(told, 0, SEEK_SET) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
-                    dup2(output >= 0 ? output : nothing, STDOUT_FILENO) >= 0;
+    bool is_ready =
+        write(told, task, sizeof *task) == sizeof *task && lseek(told, 0, SEEK_SET) == 0;
     /* Out of the way of where they are to be. */
     told = fcntl(told, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    output = output >= 0 ? fcntl(output, F_DUPFD_CLOEXEC, FIRST_FREE_FD) : -1;
     for (size_t i = 0; i < count; i++) {
         given[i] = fcntl(given[i], F_DUPFD_CLOEXEC, FIRST_FREE_FD);
     }
@@ -261,9 +258,8 @@ _Noreturn static void streaming_become(const char *command, int output, int *giv
     for (size_t i = 0; i < count; i++) {
         is_ready = is_ready && dup2(given[i], TASK_FD + 1 + (int)i) >= 0;
     }
-    sigemptyset(&none);
-    if (is_ready && sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
-        execl("/proc/self/exe", "memtrace", command, (char *)NULL);
+    if (is_ready) {
+        child_become((char *[]){"memtrace", (char *)(uintptr_t)command, NULL}, output);
     }
     _exit(CLI_FAILURE);
 }
@@ -325,12 +321,8 @@ static void begin_queue(struct variables *variables) {
 /* Waits a little. Whether somebody wants to wait no more. */
 static bool wait_stopped(void) {
     const struct timespec pause = {.tv_nsec = 50000000};
-    sigset_t signals;
+    sigset_t signals = cli_endings();
     int number;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
     sigaddset(&signals, SIGCHLD);
     number = sigtimedwait(&signals, NULL, &pause);
     return number > 0 && number != SIGCHLD;

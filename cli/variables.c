@@ -18,6 +18,7 @@
 enum {
     TEXT_LIMIT = 1024,
     ALLOC_LIMIT = 4096 /* as the runtime has room for */,
+    NUMBER_SIZE = 48,
     NS_PER_MS = 1000000
 };
 
@@ -42,9 +43,14 @@ void variables_set(struct variables *variables, const char *name, const char *va
     variables_put(variables, &(struct child_variable){.name = name, .value = value});
 }
 
-void variables_set_pattern(struct variables *variables, const char *name, const char *value) {
-    variables_put(variables,
-                  &(struct child_variable){.name = name, .value = value, .is_pattern = true});
+void variables_set_pattern(struct variables *variables, const char *name, const char *value,
+                           const char *program, time_t now) {
+    variables_put(variables, &(struct child_variable){name, value, program, now});
+}
+
+const struct child_variable *variables_pattern(const struct variables *variables,
+                                               const char *name) {
+    return &variables->list[variables_find(variables, name)];
 }
 
 const char *variables_get(const struct variables *variables, const char *name) {
@@ -54,11 +60,7 @@ const char *variables_get(const struct variables *variables, const char *name) {
 
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,
                           const char *unit) {
-    size_t i = variables_find(variables, name);
-    if (i < VARIABLES_LIMIT) {
-        snprintf(variables->numbers[i], VARIABLES_NUMBER_SIZE, "%" PRIu64 "%s", value, unit);
-        variables_set(variables, name, variables->numbers[i]);
-    }
+    variables_set(variables, name, job_text("%" PRIu64 "%s", value, unit));
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -117,7 +119,7 @@ static int take_text(void *variables, const struct option *option, const char *v
     return 0;
 }
 
-int variables_add_mode(struct variables *variables, const struct option *option, const char *value,
+int variables_add_mode(void *variables, const struct option *option, const char *value,
                        struct error *error) {
     mode_t mode;
     if (!filemode_read(value, &mode)) {
@@ -130,11 +132,6 @@ int variables_add_mode(struct variables *variables, const struct option *option,
     }
     variables_set(variables, "MEMTRACE_MODE", value);
     return 0;
-}
-
-static int take_mode(void *variables, const struct option *option, const char *value,
-                     struct error *error) {
-    return variables_add_mode(variables, option, value, error);
 }
 
 static int take_word(void *variables, const struct option *option, const char *value,
@@ -177,7 +174,7 @@ static int take_sizes(void *variables, const struct option *option, const char *
     const char *dash = strchr(value, '-');
     uint64_t least = 0;
     uint64_t most = UINT64_MAX;
-    char text[2 * VARIABLES_NUMBER_SIZE] = "";
+    char text[2 * NUMBER_SIZE] = "";
     if (dash != NULL && dash - value < (ptrdiff_t)sizeof text) {
         memcpy(text, value, (size_t)(dash - value));
     }
@@ -191,8 +188,9 @@ static int take_sizes(void *variables, const struct option *option, const char *
     return 0;
 }
 
-int variables_join_alloc(char **lines, const struct option *option, const char *value,
+int variables_join_alloc(void *member, const struct option *option, const char *value,
                          struct error *error) {
+    const char **lines = member;
     struct job_printing *joined = job_print();
     struct error why;
     fputs(*lines != NULL ? *lines : "", joined->out);
@@ -203,9 +201,10 @@ int variables_join_alloc(char **lines, const struct option *option, const char *
     return 0;
 }
 
-int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
+int variables_add_alloc(void *member, const struct option *option, const char *value,
                         struct error *error) {
-    char *lines = variables->alloc;
+    struct variables *variables = member;
+    const char *lines = variables->alloc;
     if (variables_join_alloc(&lines, option, value, error) != 0) {
         return -1;
     }
@@ -218,11 +217,6 @@ int variables_add_alloc(struct variables *variables, const struct option *option
     variables->alloc = lines;
     variables_set(variables, "MEMTRACE_ALLOC", lines);
     return 0;
-}
-
-static int take_alloc(void *context, const struct option *option, const char *value,
-                      struct error *error) {
-    return variables_add_alloc(context, option, value, error);
 }
 
 /* --- the tables ------------------------------------------------------------------------------- */
@@ -246,7 +240,7 @@ static const struct option common_options[] = {
              take_size, "MEMTRACE_CHURN"),
     VARIABLE("top", 'n', "N", "how many call paths; 0: all (default: 10)", take_count,
              "MEMTRACE_TOP"),
-    VARIABLE("mode", 0, "MODE", VARIABLES_MODE_HELP, take_mode, "MEMTRACE_MODE"),
+    VARIABLE("mode", 0, "MODE", VARIABLES_MODE_HELP, variables_add_mode, "MEMTRACE_MODE"),
     VARIABLE("log", 'l', "FILE", "print them to FILE, not to stderr", take_file, "MEMTRACE_LOG"),
     SETTING("summary", "a summary at the end (default)", "MEMTRACE_SUMMARY", "1"),
     SETTING("no-summary", "no summary", "MEMTRACE_SUMMARY", "0"),
@@ -263,7 +257,8 @@ static const struct option common_options[] = {
     {"serve", 0, NULL, "show it in the browser while it runs, and until Ctrl-C (memtrace serve)",
      OPTION_FLAG, OPTION_IN(struct variables, serves)},
 #endif
-    VARIABLE("alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, take_alloc, "MEMTRACE_ALLOC"),
+    VARIABLE("alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, variables_add_alloc,
+             "MEMTRACE_ALLOC"),
     VARIABLE("limit", 0, "HOW-MUCH", "watch the program's memory: 2G, or 80% of what it may use",
              take_memory, "MEMTRACE_LIMIT"),
     VARIABLE("on-limit", 0, "report|dump|abort",

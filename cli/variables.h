@@ -14,13 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { VARIABLES_LIMIT = 48, VARIABLES_NUMBER_SIZE = 48 };
+enum { VARIABLES_LIMIT = 48 };
 
 struct variables {
     struct child_variable list[VARIABLES_LIMIT];
-    char numbers[VARIABLES_LIMIT][VARIABLES_NUMBER_SIZE]; /* texts of values that we spell anew */
     size_t count;
-    char *alloc;                     /* MEMTRACE_ALLOC, of all --alloc */
+    const char *alloc;               /* MEMTRACE_ALLOC, of all --alloc */
     bool serves;                     /* --serve */
     const char *library;             /* --library; NULL: that of this installation */
     const char *to, *listen, *token; /* --to, --listen, --token */
@@ -41,26 +40,31 @@ void variables_print_more(void);
  * for something in a folder's name ("%p") is known only then. 0, or -1 with error. */
 int variables_check_file(const struct option *option, const char *value, struct error *error);
 
-/* --alloc, which may be said several times: the value is one more, or several. 0, or -1. */
+/* What --alloc calls (option.h), which may be said several times: the value is one more, or
+ * several.
+ */
 #define VARIABLES_ALLOC_HELP                                                                       \
     "also follow these functions of the program, which allocate: "                                 \
     "'my_alloc(size=1)=alloc', a set such as jemalloc, auto, @FILE; more than once"
-int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
+int variables_add_alloc(void *variables, const struct option *option, const char *value,
                         struct error *error);
 
-/* The same into lines of its own: *lines is NULL at first. */
-int variables_join_alloc(char **lines, const struct option *option, const char *value,
+/* The same into lines of its own: a const char *, NULL at first. */
+int variables_join_alloc(void *lines, const struct option *option, const char *value,
                          struct error *error);
 
-/* --mode: of what this process and the program's runtime write. 0, or -1. */
+/* The same of --mode: of what this process and the program's runtime write. */
 #define VARIABLES_MODE_HELP "who may read what is written, as for chmod (default: 0600)"
-int variables_add_mode(struct variables *variables, const struct option *option, const char *value,
+int variables_add_mode(void *variables, const struct option *option, const char *value,
                        struct error *error);
 
 /* Sets a variable; the value must live as long as the variables. */
 void variables_set(struct variables *variables, const char *name, const char *value);
-/* The same for a value in which "%p" becomes the program's pid (child.h). */
-void variables_set_pattern(struct variables *variables, const char *name, const char *value);
+/* The same for a pattern of a file, which is the program's own (child.h). */
+void variables_set_pattern(struct variables *variables, const char *name, const char *value,
+                           const char *program, time_t now);
+/* One that was set so. */
+const struct child_variable *variables_pattern(const struct variables *variables, const char *name);
 /* As the program will find it: set here, or in our own environment; NULL: neither. */
 const char *variables_get(const struct variables *variables, const char *name);
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,

@@ -76,7 +76,7 @@ int recordask_lock(const struct region *region, struct error *error) {
 /* --- the file --------------------------------------------------------------------------------- */
 
 void recordask_expand(const char *pattern, pid_t pid, const char *program, unsigned number,
-                      char *to, size_t capacity) {
+                      time_t now, char *to, size_t capacity) {
     size_t length = 0;
     to[0] = '\0';
     for (const char *at = pattern; *at != '\0' && length + 1 < capacity; at++) {
@@ -91,7 +91,7 @@ void recordask_expand(const char *pattern, pid_t pid, const char *program, unsig
             value[0] = '\0';
             break;
         case 't':
-            snprintf(value, sizeof value, "%lld", (long long)time(NULL));
+            snprintf(value, sizeof value, "%lld", (long long)now);
             break;
         case 'n':
             snprintf(value, sizeof value, "%u", number);
@@ -108,7 +108,7 @@ void recordask_expand(const char *pattern, pid_t pid, const char *program, unsig
 static void recordask_expand_for(const struct memtrace_header *header, const char *pattern,
                                  char *to, size_t capacity) {
     recordask_expand(pattern, (pid_t)header->pid, memtrace_program(header),
-                     recordask_recording(header)->begun, to, capacity);
+                     recordask_recording(header)->begun, time(NULL), to, capacity);
 }
 
 /* memtrace.EXE.PID.mtr in this folder, or with -2, -3 and so on. */

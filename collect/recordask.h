@@ -55,6 +55,6 @@ int recordask_end(struct memtrace_header *header, const struct region *region, s
 
 /* %p, %e, %t, %n and %% as the program itself does with MEMTRACE_RECORD_OUTPUT. */
 void recordask_expand(const char *pattern, pid_t pid, const char *program, unsigned number,
-                      char *to, size_t capacity);
+                      time_t now, char *to, size_t capacity);
 
 #endif
