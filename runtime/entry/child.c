@@ -10,7 +10,6 @@
 #include "runtime/entry/threadpool.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/record/light.h"
-#include "runtime/stack/interrupted.h"
 
 static WRITTEN_BY_CHILDREN struct {
     struct light light;

@@ -15,7 +15,6 @@
 #include "runtime/entry/threadpool.h"
 #include "runtime/entry/threadstack.h"
 #include "runtime/entry/tick.h"
-#include "runtime/stack/interrupted.h"
 #include "runtime/stack/libunwind.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* elfobject.c: see elfobject.h. */
+/*
+ * elfobject.c: what a loader would tell: objects (elfobject.h) and the main thread's stack
+ * (libc.h). For musl, and static programs.
+ */
 #define _GNU_SOURCE
 #include "runtime/libc/elfobject.h"
 
@@ -7,7 +10,7 @@
 
 #define PAGE_MASK (~(uintptr_t)4095)
 
-static void take_in(uintptr_t from, uintptr_t to, struct libc_object *object) {
+static void elfobject_take_in(uintptr_t from, uintptr_t to, struct libc_object *object) {
     from &= PAGE_MASK;
     to = (to + ~PAGE_MASK) & PAGE_MASK;
     object->start = object->end == 0 || from < object->start ? from : object->start;
@@ -20,7 +23,7 @@ int elfobject_holds(const ElfW(Phdr) * header, size_t count, uintptr_t bias, uin
     for (size_t i = 0; i < count; i++) {
         uintptr_t at = bias + header[i].p_vaddr;
         if (header[i].p_type == PT_LOAD) {
-            take_in(at, at + header[i].p_memsz, object);
+            elfobject_take_in(at, at + header[i].p_memsz, object);
         } else if (header[i].p_type == PT_GNU_EH_FRAME) {
             object->eh_frame_header = (const uint8_t *)at;
         }
@@ -69,4 +72,22 @@ int elfobject_find(uintptr_t address, struct libc_object *object) {
         return 0;
     }
     return -1;
+}
+
+/* --- the main thread's stack, from what the kernel put there ------------------------------------
+ */
+
+/* 16 random bytes that the kernel puts above the arrays. */
+uintptr_t libc_stack_top(uintptr_t *entry) {
+    *entry = 0;
+    return getauxval(AT_RANDOM);
+}
+
+/* Who sets a variable that is not there gets another array, which does not lie on the stack. What a
+ * constructor is called with tells nothing: with musl it is called with nothing. */
+int libc_is_initial(char **environment, int argc, char **argv, char **envp) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t array = (uintptr_t)environment;
+    (void)argc, (void)argv, (void)envp;
+    return array > here && array < getauxval(AT_RANDOM);
 }

@@ -6,6 +6,7 @@
  * machines only what exceptions may pass through has any.
  */
 #include "runtime/base/sys.h"
+#include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
 
 #include <errno.h>
@@ -22,15 +23,12 @@ int libc_may_keep_frame_pointers(uintptr_t pc) {
 
 /* From 2.38 on. */
 int libc_ends_shell_options(void) {
-    const char *version = gnu_get_libc_version();
-    unsigned minor = 0;
-    if (version[0] != '2' || version[1] != '.') {
+    const char *at = gnu_get_libc_version();
+    if (!text_starts(at, "2.")) {
         return 1;
     }
-    for (const char *at = version + 2; *at >= '0' && *at <= '9'; at++) {
-        minor = minor * 10 + (unsigned)(*at - '0');
-    }
-    return minor >= 38;
+    at += 2;
+    return text_read_number(&at) >= 38;
 }
 
 int libc_waits_at_fclose(void) {

@@ -5,10 +5,9 @@
  *
  *   glibc.c, glibc_common.c  glibc, shared; objects.c, what its loader says of objects
  *   musl.c, musl_common.c    musl, shared
- *   static.c                 a program that holds all of it, with static_glibc.c and
- *                            glibc_common.c, or with static_musl.c and musl_common.c
+ *   static.c                 a program that holds all of it, with glibc_common.c or musl_common.c
  *   outermost.c              all: where paths end without unwind tables
- *   elfobject.c, firststack.c  all but glibc, shared: what its loader would tell
+ *   elfobject.c              all but glibc, shared: what its loader would tell
  *
  * and leaves out of entry/ what only glibc's loader makes possible (reach/without_glibc.c stands
  * in). Called from the allocation path, in handlers, in any thread and before main: no locks, no

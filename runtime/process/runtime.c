@@ -32,12 +32,13 @@
 #include "runtime/heap/estimates.h"
 #include "runtime/heap/sampled_heap.h"
 #include "runtime/libc/libc.h"
+#include "runtime/machine/machine.h"
 #include "runtime/process/settings.h"
 #include "runtime/process/signals.h"
-#include "runtime/process/unwind.h"
 #include "runtime/reach/attach.h"
 #include "runtime/reach/loader.h"
 #include "runtime/record/finish.h"
+#include "runtime/stack/libunwind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -231,6 +232,60 @@ void runtime_find_helpers(void) {
     find_collector();
     find_recorder();
 }
+
+/* --- how stacks are walked ---------------------------------------------------------------------
+ */
+
+/* A language whose collector finds roots by the return addresses on the stack must find them
+ * unchanged: OCaml, whose programs export their table of them. */
+extern const char caml_frametable[] __attribute__((weak));
+
+/* Sanitizers unwind at each allocation, to show the program's own stacks when they find something;
+ * valgrind shows stacks of its own, and no guard's table is on them. */
+static int unwind_can_patch(void) {
+    if (!MACHINE_HAS_GUARDS || !libc_allows_guards() || sys_has_shadow_stack()) {
+        return 0;
+    }
+    return runtime.settings.unwind == UNWIND_PATCH ||
+           (caml_frametable == NULL && __asan_init == NULL && __lsan_init == NULL &&
+            !sys_in_valgrind());
+}
+
+/* Once, from our constructor: until then stacks are verified. */
+static void unwind_choose(void) {
+    switch (runtime.settings.unwind) {
+    case UNWIND_AUTO:
+        runtime.world.patches = unwind_can_patch();
+        break;
+    case UNWIND_PATCH:
+        runtime.world.patches = unwind_can_patch();
+        if (!runtime.world.patches) {
+            log_line("MEMTRACE_UNWIND=patch: not with a hardware shadow stack, on this machine or "
+                     "with this C library; stacks are verified");
+        }
+        break;
+    case UNWIND_LIBUNWIND:
+        thread_stop_self(); /* what the loader allocates is not the program's */
+        runtime.world.libunwind = libunwind_load();
+        thread_start_self();
+        if (runtime.world.libunwind == NULL) {
+            log_line("MEMTRACE_UNWIND=libunwind: libunwind.so.8 cannot be loaded; stacks are "
+                     "verified");
+        }
+        break;
+    case UNWIND_FP:
+        if (!MACHINE_HAS_FP_CHAIN) {
+            log_line("MEMTRACE_UNWIND=fp: on this machine frame pointers make no chain; stacks are "
+                     "verified");
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- who comes first ---------------------------------------------------------------------------
+ */
 
 /* The first who comes sets it up. */
 static int wake(char **settings) {

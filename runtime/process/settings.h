@@ -15,12 +15,4 @@ int settings_read(struct settings *settings, char **environment);
  * in reach. */
 char **settings_clean_environment(char **environment, int is_initial);
 
-/* --- variables.c: the variables one by one: their names, what they take, what they set ---------
- */
-
-/* 0; -1: the value was not understood and nothing is changed; 1: no such variable. */
-int variable_set(struct settings *settings, const char *name, const char *value);
-/* The known name that is most like this one. */
-const char *variable_nearest(const char *name);
-
 #endif

@@ -67,17 +67,15 @@ static int read_signal(const char **at) {
     } names[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2},   {"HUP", SIGHUP},
                  {"ALRM", SIGALRM}, {"WINCH", SIGWINCH}, {"URG", SIGURG},
                  {"IO", SIGIO},     {"PWR", SIGPWR},     {"PROF", SIGPROF}};
-    int number = 0;
+    uint64_t number;
     starts_with(at, "SIG");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (starts_with(at, names[i].name)) {
             return names[i].number;
         }
     }
-    for (; **at >= '0' && **at <= '9' && number < SETTINGS_SIGNALS; ++*at) {
-        number = number * 10 + (**at - '0');
-    }
-    return is_usable(number) ? number : 0;
+    number = text_read_number(at);
+    return number < SETTINGS_SIGNALS && is_usable((int)number) ? (int)number : 0;
 }
 
 int signals_parse(const char *list, struct settings_signals *out) {

@@ -1,12 +1,65 @@
 /* SPDX-License-Identifier: MIT */
-/* cfi.c: finding and running call frame information. See cfi.h. */
+/* cfi.c: finding and running call frame information, and the expressions in it. See cfi.h. */
 #include "runtime/stack/cfi.h"
 
+#include "runtime/base/sys.h"
 #include "runtime/machine/machine.h"
-#include "runtime/stack/cursor.h"
 
 #include <stddef.h>
 #include <string.h>
+
+/* --- numbers -----------------------------------------------------------------------------------
+ *
+ * Bounds are checked in one place: past the end every read gives 0 and says so once, so that
+ * readers stay linear. */
+
+struct cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+    int failed; /* read past the end, or something unknown: every later read gives 0 */
+};
+
+/* 1 to 8 bytes, in the machine's order. */
+static inline uint64_t cursor_take(struct cursor *cursor, size_t size) {
+    uint64_t value = 0;
+    if ((size_t)(cursor->end - cursor->at) < size) {
+        cursor->failed = 1;
+        cursor->at = cursor->end;
+        return 0;
+    }
+    memcpy(&value, cursor->at, size);
+    cursor->at += size;
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? value >> (64 - 8 * size) : value;
+}
+
+static inline uint64_t cursor_uleb(struct cursor *cursor) {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = (uint8_t)cursor_take(cursor, 1);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) {
+            break;
+        }
+    }
+    return value;
+}
+
+static inline int64_t cursor_sleb(struct cursor *cursor) {
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte;
+    do {
+        byte = (uint8_t)cursor_take(cursor, 1);
+        value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
+        shift += 7;
+    } while ((byte & 0x80) != 0 && !cursor->failed);
+    if ((byte & 0x40) != 0 && shift < 64) {
+        value |= ~UINT64_C(0) << shift;
+    }
+    return (int64_t)value;
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
 
 /* Pointer encodings: LSB core, "DWARF Exception Header Encoding". */
 enum {
@@ -18,7 +71,7 @@ enum {
     ENCODING_INDIRECT = 0x80,
 };
 
-static uint64_t take_format(struct cursor *cursor, uint8_t encoding) {
+static uint64_t cfi_take_format(struct cursor *cursor, uint8_t encoding) {
     switch (encoding & ENCODING_FORMAT) {
     case 0x00: /* absptr */
         return cursor_take(cursor, sizeof(uintptr_t));
@@ -43,9 +96,9 @@ static uint64_t take_format(struct cursor *cursor, uint8_t encoding) {
     }
 }
 
-static uintptr_t take_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t data) {
+static uintptr_t cfi_take_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t data) {
     uintptr_t place = (uintptr_t)cursor->at;
-    uintptr_t value = take_format(cursor, encoding);
+    uintptr_t value = cfi_take_format(cursor, encoding);
     switch (encoding & ENCODING_APPLICATION) {
     case 0:
         break;
@@ -65,7 +118,7 @@ static uintptr_t take_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t
 }
 
 /* Opens a CIE or FDE: the cursor stands behind the length. */
-static struct cursor open_entry(const uint8_t *entry) {
+static struct cursor cfi_open_entry(const uint8_t *entry) {
     struct cursor cursor = {entry, entry + 12, 0};
     uint64_t length = cursor_take(&cursor, 4);
     if (length == 0xffffffff) {
@@ -82,7 +135,7 @@ struct table_item { /* of .eh_frame_hdr in its one form that linkers write */
 };
 
 /* The FDE whose start is the last at or below the address. */
-static const uint8_t *search_table(const uint8_t *header, uintptr_t address) {
+static const uint8_t *cfi_search_table(const uint8_t *header, uintptr_t address) {
     struct cursor cursor = {header, header + 64, 0};
     uint8_t version = (uint8_t)cursor_take(&cursor, 1);
     uint8_t frame_encoding = (uint8_t)cursor_take(&cursor, 1);
@@ -94,8 +147,8 @@ static const uint8_t *search_table(const uint8_t *header, uintptr_t address) {
     if (version != 1 || count_encoding == ENCODING_OMIT || table_encoding != 0x3b) {
         return NULL;
     }
-    take_pointer(&cursor, frame_encoding, (uintptr_t)header);
-    high = take_pointer(&cursor, count_encoding, (uintptr_t)header);
+    cfi_take_pointer(&cursor, frame_encoding, (uintptr_t)header);
+    high = cfi_take_pointer(&cursor, count_encoding, (uintptr_t)header);
     items = (const struct table_item *)cursor.at;
     if (cursor.failed || high == 0) {
         return NULL;
@@ -115,7 +168,7 @@ static const uint8_t *search_table(const uint8_t *header, uintptr_t address) {
 }
 
 /* Whether the entry that was opened ends in its section: what an .eh_frame says is believed. */
-static int lies_within(const struct cfi_section *section, const struct cursor *cursor) {
+static int cfi_lies_within(const struct cfi_section *section, const struct cursor *cursor) {
     return section == NULL || cursor->failed ||
            (cursor->end >= cursor->at && cursor->end <= section->end);
 }
@@ -132,12 +185,12 @@ struct common {     /* what a CIE says */
     struct cursor program;
 };
 
-static int read_common(const struct cfi_section *section, const uint8_t *entry,
-                       struct common *common) {
-    struct cursor cursor = open_entry(entry);
+static int cfi_read_common(const struct cfi_section *section, const uint8_t *entry,
+                           struct common *common) {
+    struct cursor cursor = cfi_open_entry(entry);
     const char *augmentation;
     uint8_t version;
-    if (!lies_within(section, &cursor)) {
+    if (!cfi_lies_within(section, &cursor)) {
         return -1;
     }
     cursor_take(&cursor, 4); /* says that it is a CIE */
@@ -168,7 +221,7 @@ static int read_common(const struct cfi_section *section, const uint8_t *entry,
             } else if (*letter == 'P') {
                 common->may_catch = 1;
                 uint8_t encoding = (uint8_t)cursor_take(&cursor, 1);
-                take_format(&cursor, encoding);
+                cfi_take_format(&cursor, encoding);
             } else if (*letter == 'L') {
                 cursor_take(&cursor, 1);
             } else if (*letter == 'S') {
@@ -192,29 +245,29 @@ struct state {
     uintptr_t location;
 };
 
-static struct cfi_register *register_of(struct cfi_row *row, uint64_t number) {
+static struct cfi_register *cfi_register_of(struct cfi_row *row, uint64_t number) {
     return number == MACHINE_DWARF_FP                                   ? &row->frame_pointer
            : number == MACHINE_DWARF_RA                                 ? &row->return_address
            : MACHINE_HAS_SECOND_FP && number == MACHINE_DWARF_SECOND_FP ? &row->second_frame_pointer
                                                                         : NULL;
 }
 
-static void set_register(struct state *state, uint64_t number, enum cfi_place place, int64_t offset,
-                         const uint8_t *expression) {
-    struct cfi_register *reg = register_of(&state->row, number);
+static void cfi_set_register(struct state *state, uint64_t number, enum cfi_place place,
+                             int64_t offset, const uint8_t *expression) {
+    struct cfi_register *reg = cfi_register_of(&state->row, number);
     if (reg != NULL) {
         *reg = (struct cfi_register){place, offset, expression};
     }
 }
 
-static void restore_register(struct state *state, uint64_t number) {
-    struct cfi_register *reg = register_of(&state->row, number);
+static void cfi_restore_register(struct state *state, uint64_t number) {
+    struct cfi_register *reg = cfi_register_of(&state->row, number);
     if (reg != NULL) {
-        *reg = *register_of(&state->initial, number);
+        *reg = *cfi_register_of(&state->initial, number);
     }
 }
 
-static const uint8_t *take_block(struct cursor *cursor) {
+static const uint8_t *cfi_take_block(struct cursor *cursor) {
     const uint8_t *block = cursor->at;
     uint64_t size = cursor_uleb(cursor);
     cursor->at += size <= (uint64_t)(cursor->end - cursor->at) ? size : 0;
@@ -222,15 +275,15 @@ static const uint8_t *take_block(struct cursor *cursor) {
 }
 
 /* The instructions with an opcode of their own: DWARF 5, table 7.29. */
-static void run_extended(struct state *state, struct cursor *cursor, uint8_t opcode,
-                         const struct common *common) {
+static void cfi_run_extended(struct state *state, struct cursor *cursor, uint8_t opcode,
+                             const struct common *common) {
     uint64_t number;
     struct cfi_row *row = &state->row;
     switch (opcode) {
     case 0x00: /* nop */
         break;
     case 0x01: /* set_loc */
-        state->location = take_pointer(cursor, common->pointer_encoding, 0) + common->bias;
+        state->location = cfi_take_pointer(cursor, common->pointer_encoding, 0) + common->bias;
         break;
     case 0x02:
         state->location += cursor_take(cursor, 1) * common->code_align;
@@ -243,20 +296,20 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         break;
     case 0x05: /* offset_extended */
         number = cursor_uleb(cursor);
-        set_register(state, number, CFI_OFFSET, (int64_t)cursor_uleb(cursor) * common->data_align,
-                     NULL);
+        cfi_set_register(state, number, CFI_OFFSET,
+                         (int64_t)cursor_uleb(cursor) * common->data_align, NULL);
         break;
     case 0x06:
-        restore_register(state, cursor_uleb(cursor));
+        cfi_restore_register(state, cursor_uleb(cursor));
         break;
     case 0x07:
-        set_register(state, cursor_uleb(cursor), CFI_UNDEFINED, 0, NULL);
+        cfi_set_register(state, cursor_uleb(cursor), CFI_UNDEFINED, 0, NULL);
         break;
     case 0x08:
-        set_register(state, cursor_uleb(cursor), CFI_UNCHANGED, 0, NULL);
+        cfi_set_register(state, cursor_uleb(cursor), CFI_UNCHANGED, 0, NULL);
         break;
     case 0x09: /* register */
-        set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
+        cfi_set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
         cursor_uleb(cursor);
         break;
     case 0x0a: /* remember_state */
@@ -287,15 +340,15 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         row->cfa_offset = (int64_t)cursor_uleb(cursor);
         break;
     case 0x0f: /* def_cfa_expression */
-        row->cfa_expression = take_block(cursor);
+        row->cfa_expression = cfi_take_block(cursor);
         break;
     case 0x10: /* expression */
         number = cursor_uleb(cursor);
-        set_register(state, number, CFI_EXPRESSION, 0, take_block(cursor));
+        cfi_set_register(state, number, CFI_EXPRESSION, 0, cfi_take_block(cursor));
         break;
     case 0x11: /* offset_extended_sf */
         number = cursor_uleb(cursor);
-        set_register(state, number, CFI_OFFSET, cursor_sleb(cursor) * common->data_align, NULL);
+        cfi_set_register(state, number, CFI_OFFSET, cursor_sleb(cursor) * common->data_align, NULL);
         break;
     case 0x12: /* def_cfa_sf */
         row->cfa_register = (uint32_t)cursor_uleb(cursor);
@@ -307,12 +360,12 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         break;
     case 0x14: /* val_offset, val_offset_sf */
     case 0x15:
-        set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
+        cfi_set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
         cursor_uleb(cursor);
         break;
     case 0x16: /* val_expression */
-        set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
-        take_block(cursor);
+        cfi_set_register(state, cursor_uleb(cursor), CFI_UNSUPPORTED, 0, NULL);
+        cfi_take_block(cursor);
         break;
     case 0x2e: /* GNU_args_size */
         cursor_uleb(cursor);
@@ -325,8 +378,8 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
 
 /* Of instructions that nearly all programs are made of, in their short forms, as many as stand
  * here. Whether the row for `address` stands after them. */
-static int run_usual(struct state *state, struct cursor *cursor, uintptr_t address,
-                     const struct common *common) {
+static int cfi_run_usual(struct state *state, struct cursor *cursor, uintptr_t address,
+                         const struct common *common) {
     const uint8_t *at = cursor->at;
     uintptr_t location = state->location;
     while (cursor->end - at >= 2) {
@@ -340,7 +393,7 @@ static int run_usual(struct state *state, struct cursor *cursor, uintptr_t addre
             state->row.cfa_offset = at[1];
             at += 2;
         } else if (at[1] < 0x80 && at[0] >> 6 == 2) { /* offset */
-            set_register(state, at[0] & 0x3f, CFI_OFFSET, at[1] * common->data_align, NULL);
+            cfi_set_register(state, at[0] & 0x3f, CFI_OFFSET, at[1] * common->data_align, NULL);
             at += 2;
         } else {
             break;
@@ -352,11 +405,11 @@ static int run_usual(struct state *state, struct cursor *cursor, uintptr_t addre
 }
 
 /* Runs until the row for `address` stands. 0, or -1. */
-static int run(struct state *state, struct cursor cursor, uintptr_t address,
-               const struct common *common) {
+static int cfi_run(struct state *state, struct cursor cursor, uintptr_t address,
+                   const struct common *common) {
     while (cursor.at < cursor.end && !cursor.failed) {
         uint8_t opcode;
-        if (run_usual(state, &cursor, address, common)) {
+        if (cfi_run_usual(state, &cursor, address, common)) {
             return 0;
         }
         if (cursor.at == cursor.end) {
@@ -368,14 +421,14 @@ static int run(struct state *state, struct cursor cursor, uintptr_t address,
             state->location += (opcode & 0x3f) * common->code_align;
             break;
         case 2: /* offset */
-            set_register(state, opcode & 0x3f, CFI_OFFSET,
-                         (int64_t)cursor_uleb(&cursor) * common->data_align, NULL);
+            cfi_set_register(state, opcode & 0x3f, CFI_OFFSET,
+                             (int64_t)cursor_uleb(&cursor) * common->data_align, NULL);
             break;
         case 3:
-            restore_register(state, opcode & 0x3f);
+            cfi_restore_register(state, opcode & 0x3f);
             break;
         default:
-            run_extended(state, &cursor, opcode, common);
+            cfi_run_extended(state, &cursor, opcode, common);
         }
         if (state->location > address) {
             return 0; /* what moves the location leaves the row as it is */
@@ -392,8 +445,8 @@ struct description {
 };
 
 /* Where an entry says its CIE is, by its first word, which stands at `place`; NULL: nowhere. */
-static const uint8_t *common_of(const struct cfi_section *section, const uint8_t *place,
-                                uint32_t word) {
+static const uint8_t *cfi_common_of(const struct cfi_section *section, const uint8_t *place,
+                                    uint32_t word) {
     if (section == NULL) {
         return word != 0 ? place - word : NULL;
     }
@@ -401,18 +454,18 @@ static const uint8_t *common_of(const struct cfi_section *section, const uint8_t
 }
 
 /* 0, or -1: it is a CIE or cannot be understood. */
-static int read_description(const struct cfi_section *section, const uint8_t *entry,
-                            struct description *out) {
-    struct cursor cursor = open_entry(entry);
+static int cfi_read_description(const struct cfi_section *section, const uint8_t *entry,
+                                struct description *out) {
+    struct cursor cursor = cfi_open_entry(entry);
     const uint8_t *place = cursor.at;
-    const uint8_t *common = common_of(section, place, (uint32_t)cursor_take(&cursor, 4));
-    if (cursor.failed || common == NULL || !lies_within(section, &cursor) ||
+    const uint8_t *common = cfi_common_of(section, place, (uint32_t)cursor_take(&cursor, 4));
+    if (cursor.failed || common == NULL || !cfi_lies_within(section, &cursor) ||
         (section != NULL && place != entry + 4) || /* in the form for more than 4 GiB */
-        read_common(section, common, &out->common) != 0) {
+        cfi_read_common(section, common, &out->common) != 0) {
         return -1;
     }
-    out->start = take_pointer(&cursor, out->common.pointer_encoding, 0) + out->common.bias;
-    out->size = take_format(&cursor, out->common.pointer_encoding & ENCODING_FORMAT);
+    out->start = cfi_take_pointer(&cursor, out->common.pointer_encoding, 0) + out->common.bias;
+    out->size = cfi_take_format(&cursor, out->common.pointer_encoding & ENCODING_FORMAT);
     if (out->common.has_augmentation) {
         uint64_t skip = cursor_uleb(&cursor);
         cursor.at += skip <= (uint64_t)(cursor.end - cursor.at) ? skip : 0;
@@ -425,16 +478,16 @@ int cfi_read(const struct cfi_section *section, const uint8_t *entry, uintptr_t 
              struct cfi_row *row) {
     struct description about;
     struct state state;
-    if (read_description(section, entry, &about) != 0 || address - about.start >= about.size) {
+    if (cfi_read_description(section, entry, &about) != 0 || address - about.start >= about.size) {
         return -1;
     }
     memset(&state, 0, sizeof state);
     state.location = about.start;
-    if (run(&state, about.common.program, UINTPTR_MAX, &about.common) != 0) {
+    if (cfi_run(&state, about.common.program, UINTPTR_MAX, &about.common) != 0) {
         return -1;
     }
     state.initial = state.row;
-    if (run(&state, about.program, address, &about.common) != 0) {
+    if (cfi_run(&state, about.program, address, &about.common) != 0) {
         return -1;
     }
     *row = state.row;
@@ -446,14 +499,14 @@ int cfi_read(const struct cfi_section *section, const uint8_t *entry, uintptr_t 
 }
 
 int cfi_find(const uint8_t *eh_frame_header, uintptr_t address, struct cfi_row *row) {
-    const uint8_t *entry = search_table(eh_frame_header, address);
+    const uint8_t *entry = cfi_search_table(eh_frame_header, address);
     return entry != NULL ? cfi_read(NULL, entry, address, row) : -1;
 }
 
 int cfi_range(const struct cfi_section *section, const uint8_t *entry, uintptr_t *start,
               uintptr_t *end) {
     struct description about;
-    if (read_description(section, entry, &about) != 0) {
+    if (cfi_read_description(section, entry, &about) != 0) {
         return -1;
     }
     *start = about.start;
@@ -462,6 +515,170 @@ int cfi_range(const struct cfi_section *section, const uint8_t *entry, uintptr_t
 }
 
 const uint8_t *cfi_next(const uint8_t *entry) {
-    struct cursor cursor = open_entry(entry);
+    struct cursor cursor = cfi_open_entry(entry);
     return cursor.failed ? NULL : cursor.end;
+}
+
+/* --- expressions (DWARF 5, table 7.9) ----------------------------------------------------------
+ *
+ * As far as call frame information of compilers and of libc uses them. */
+
+enum { STACK_DEPTH = 16, PAGE = 4096 };
+
+struct evaluation {
+    uintptr_t stack[STACK_DEPTH];
+    unsigned depth;
+    int failed;
+};
+
+static void expression_push(struct evaluation *evaluation, uintptr_t value) {
+    if (evaluation->depth == STACK_DEPTH) {
+        evaluation->failed = 1;
+        return;
+    }
+    evaluation->stack[evaluation->depth++] = value;
+}
+
+static uintptr_t expression_pop(struct evaluation *evaluation) {
+    if (evaluation->depth == 0) {
+        evaluation->failed = 1;
+        return 0;
+    }
+    return evaluation->stack[--evaluation->depth];
+}
+
+static uintptr_t expression_machine_register(const struct expression_machine *machine,
+                                             unsigned number, int *failed) {
+    switch (number) {
+    case MACHINE_DWARF_FP:
+        return machine->fp;
+    case MACHINE_DWARF_SP:
+        return machine->sp;
+    case MACHINE_DWARF_RA:
+        return machine->pc;
+    default:
+        *failed = 1;
+        return 0;
+    }
+}
+
+/* The page of the stack pointer is there, for the rest the kernel is asked: where unwind tables are
+ * wrong for a place, an expression may lead anywhere. */
+static uintptr_t expression_dereference(const struct expression_machine *machine, uintptr_t address,
+                                        int *failed) {
+    if (address % sizeof address != 0 ||
+        (address / PAGE != machine->sp / PAGE && !sys_readable((const void *)address))) {
+        *failed = 1;
+        return 0;
+    }
+    return *(const uintptr_t *)address;
+}
+
+static void expression_apply_binary(struct evaluation *evaluation, uint8_t operation) {
+    uintptr_t b = expression_pop(evaluation);
+    uintptr_t a = expression_pop(evaluation);
+    intptr_t sa = (intptr_t)a;
+    intptr_t sb = (intptr_t)b;
+    switch (operation) {
+    case 0x1a:
+        expression_push(evaluation, a & b);
+        break;
+    case 0x1c:
+        expression_push(evaluation, a - b);
+        break;
+    case 0x1e:
+        expression_push(evaluation, a * b);
+        break;
+    case 0x21:
+        expression_push(evaluation, a | b);
+        break;
+    case 0x22:
+        expression_push(evaluation, a + b);
+        break;
+    case 0x24:
+        expression_push(evaluation, b < 64 ? a << b : 0);
+        break;
+    case 0x25:
+        expression_push(evaluation, b < 64 ? a >> b : 0);
+        break;
+    case 0x29:
+        expression_push(evaluation, sa == sb);
+        break;
+    case 0x2a:
+        expression_push(evaluation, sa >= sb);
+        break;
+    case 0x2b:
+        expression_push(evaluation, sa > sb);
+        break;
+    case 0x2c:
+        expression_push(evaluation, sa <= sb);
+        break;
+    case 0x2d:
+        expression_push(evaluation, sa < sb);
+        break;
+    case 0x2e:
+        expression_push(evaluation, sa != sb);
+        break;
+    default:
+        evaluation->failed = 1;
+    }
+}
+
+static void expression_apply(struct evaluation *evaluation, struct cursor *cursor,
+                             const struct expression_machine *machine, uint8_t operation) {
+    if (operation >= 0x30 && operation <= 0x4f) { /* literals */
+        expression_push(evaluation, operation - 0x30u);
+    } else if (operation >= 0x70 && operation <= 0x8f) { /* breg */
+        uintptr_t base =
+            expression_machine_register(machine, operation - 0x70u, &evaluation->failed);
+        expression_push(evaluation, base + (uintptr_t)cursor_sleb(cursor));
+    } else if (operation == 0x08 || operation == 0x09) {
+        uint8_t byte = (uint8_t)cursor_take(cursor, 1);
+        expression_push(evaluation, operation == 0x09 ? (uintptr_t)(intptr_t)(int8_t)byte : byte);
+    } else if (operation == 0x0a || operation == 0x0b) {
+        uint16_t half = (uint16_t)cursor_take(cursor, 2);
+        expression_push(evaluation, operation == 0x0b ? (uintptr_t)(intptr_t)(int16_t)half : half);
+    } else if (operation == 0x0e || operation == 0x0f) {
+        expression_push(evaluation, cursor_take(cursor, 8));
+    } else if (operation == 0x10) {
+        expression_push(evaluation, cursor_uleb(cursor));
+    } else if (operation == 0x11) {
+        expression_push(evaluation, (uintptr_t)cursor_sleb(cursor));
+    } else if (operation == 0x12) { /* dup */
+        uintptr_t top = expression_pop(evaluation);
+        expression_push(evaluation, top);
+        expression_push(evaluation, top);
+    } else if (operation == 0x06) { /* deref */
+        uintptr_t address = expression_pop(evaluation);
+        expression_push(evaluation, expression_dereference(machine, address, &evaluation->failed));
+    } else if (operation == 0x94) { /* deref_size */
+        unsigned bits = 8 * (unsigned)cursor_take(cursor, 1);
+        uintptr_t address = expression_pop(evaluation);
+        uintptr_t first = address & ~(sizeof address - 1);
+        uintptr_t word = expression_dereference(machine, first, &evaluation->failed);
+        unsigned skip = 8 * (unsigned)(address - first);
+        evaluation->failed |= bits == 0 || skip + bits > 64;
+        expression_push(evaluation, bits < 64 ? word >> skip & ((UINT64_C(1) << bits) - 1) : word);
+    } else if (operation == 0x23) { /* plus_uconst */
+        uintptr_t top = expression_pop(evaluation);
+        expression_push(evaluation, top + cursor_uleb(cursor));
+    } else {
+        expression_apply_binary(evaluation, operation);
+    }
+}
+
+int expression_evaluate(const uint8_t *expression, const struct expression_machine *machine,
+                        const uintptr_t *initial, uintptr_t *result) {
+    struct evaluation evaluation = {.depth = 0};
+    struct cursor cursor = {expression, expression + 10, 0};
+    uint64_t size = cursor_uleb(&cursor);
+    cursor.end = cursor.at + size;
+    if (initial != NULL) {
+        expression_push(&evaluation, *initial);
+    }
+    while (cursor.at < cursor.end && !cursor.failed && !evaluation.failed) {
+        expression_apply(&evaluation, &cursor, machine, (uint8_t)cursor_take(&cursor, 1));
+    }
+    *result = expression_pop(&evaluation);
+    return cursor.failed || evaluation.failed ? -1 : 0;
 }

@@ -59,4 +59,14 @@ int cfi_range(const struct cfi_section *section, const uint8_t *entry, uintptr_t
 /* What stands behind an entry; NULL: this was the end of an .eh_frame. */
 const uint8_t *cfi_next(const uint8_t *entry);
 
+/* Registers an expression may ask for. */
+struct expression_machine {
+    uintptr_t pc, sp, fp;
+};
+
+/* Evaluates a DWARF expression (with `initial` pushed first, if not NULL). 0, or -1: an operation
+ * or register that is not known here, or memory that cannot be read. */
+int expression_evaluate(const uint8_t *expression, const struct expression_machine *machine,
+                        const uintptr_t *initial, uintptr_t *result);
+
 #endif

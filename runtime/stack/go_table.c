@@ -37,39 +37,28 @@ struct function {
     uint8_t flags;
 };
 
-static int is_understood(const struct header *header, size_t size,
-                         const struct memtrace_module *module) {
+static int go_table_is_understood(const struct header *header, size_t size,
+                                  const struct memtrace_module *module) {
     return size >= sizeof *header && header->magic == MAGIC &&
            header->pointer_bytes == sizeof(uint64_t) && header->text_start >= module->start &&
            header->text_start < module->end && header->index < size &&
            header->functions < (size - header->index) / sizeof(struct item);
 }
 
-/* The section's bytes in the process: 0, or -1. */
-static int find_loaded(const struct module_file *file, const struct memtrace_module *module,
-                       const char *name, uintptr_t *start, uintptr_t *end) {
-    ElfW(Shdr) section;
-    if (module_file_section(file, name, SHF_ALLOC, &section) != 0 ||
-        section.sh_addr + section.sh_size > module->end - module->bias) {
-        return -1;
-    }
-    *start = (uintptr_t)(module->bias + section.sh_addr);
-    *end = *start + section.sh_size;
-    return 0;
-}
-
 /* C's linker puts it somewhere among the data that it makes read-only, where the program may lie
  * anywhere. */
-static uintptr_t look_in(const struct module_file *file, const struct memtrace_module *module) {
+static uintptr_t go_table_look_in(const struct module_file *file,
+                                  const struct memtrace_module *module) {
     uintptr_t start;
     uintptr_t end;
-    if (find_loaded(file, module, ".gopclntab", &start, &end) == 0) {
-        return is_understood((const void *)start, end - start, module) ? start : TABLE_NONE;
+    if (module_file_loaded(file, module, ".gopclntab", &start, &end) == 0) {
+        return go_table_is_understood((const void *)start, end - start, module) ? start
+                                                                                : TABLE_NONE;
     }
-    if (find_loaded(file, module, ".data.rel.ro", &start, &end) == 0) {
+    if (module_file_loaded(file, module, ".data.rel.ro", &start, &end) == 0) {
         start += -start % sizeof(uint64_t);
         for (; start < end; start += sizeof(uint64_t)) {
-            if (is_understood((const void *)start, end - start, module)) {
+            if (go_table_is_understood((const void *)start, end - start, module)) {
                 return start;
             }
         }
@@ -77,18 +66,18 @@ static uintptr_t look_in(const struct module_file *file, const struct memtrace_m
     return TABLE_NONE;
 }
 
-static COLD uintptr_t look_for(const struct memtrace_module *module) {
+static COLD uintptr_t go_table_look_for(const struct memtrace_module *module) {
     uintptr_t found = TABLE_NONE;
     struct module_file file;
     if (module_file_open(module, &file) == 0) {
-        found = look_in(&file, module);
+        found = go_table_look_in(&file, module);
         module_file_close(&file);
     }
     return found;
 }
 
 /* The item that starts last at or below `offset`; NULL: none. */
-static const struct item *search(const struct header *header, uint64_t offset) {
+static const struct item *go_table_search(const struct header *header, uint64_t offset) {
     const struct item *items = (const void *)((const uint8_t *)header + header->index);
     size_t low = 0;
     size_t high = header->functions;
@@ -110,14 +99,15 @@ int go_table_is_outermost(struct go_tables *tables, const struct memtrace_module
     const struct item *item;
     const struct function *function;
     if (found == TABLE_UNKNOWN) { /* threads that ask at the same time find the same */
-        found = look_for(module);
+        found = go_table_look_for(module);
         STORE_RELEASE(&tables->of_module[module->id], found);
     }
     if (found == TABLE_NONE) {
         return 0;
     }
     header = (const struct header *)found;
-    item = address >= header->text_start ? search(header, address - header->text_start) : NULL;
+    item = address >= header->text_start ? go_table_search(header, address - header->text_start)
+                                         : NULL;
     if (item == NULL) {
         return 0;
     }

@@ -25,7 +25,7 @@ int module_file_read(const struct module_file *file, void *to, size_t size, uint
 }
 
 /* Whether the file begins as what was loaded from it; fills its header. */
-static int is_loaded(struct module_file *file, const struct memtrace_module *module) {
+static int module_file_is_loaded(struct module_file *file, const struct memtrace_module *module) {
     _Alignas(ElfW(Ehdr)) uint8_t first[COMPARED_BYTES];
     if (module_file_read(file, first, sizeof first, 0) != 0 ||
         memcmp(first, (const void *)(uintptr_t)module->start, sizeof first) != 0) {
@@ -44,7 +44,7 @@ int module_file_open(const struct memtrace_module *module, struct module_file *f
     }
     file->fd = (int)fd;
     if (sys_fstat(file->fd, &file->status) == 0 && S_ISREG(file->status.st_mode) &&
-        is_loaded(file, module)) {
+        module_file_is_loaded(file, module)) {
         return 0;
     }
     module_file_close(file);
@@ -55,7 +55,7 @@ void module_file_close(const struct module_file *file) {
     sys_close(file->fd);
 }
 
-static int section_header(const struct module_file *file, size_t number, ElfW(Shdr) * section) {
+static int module_file_header(const struct module_file *file, size_t number, ElfW(Shdr) * section) {
     return number < file->header.e_shnum
                ? module_file_read(file, section, sizeof *section,
                                   file->header.e_shoff + number * sizeof *section)
@@ -67,11 +67,11 @@ int module_file_section(const struct module_file *file, const char *wanted, uint
     char name[16];
     size_t length = text_length(wanted) + 1;
     ElfW(Shdr) names;
-    if (section_header(file, file->header.e_shstrndx, &names) != 0) {
+    if (module_file_header(file, file->header.e_shstrndx, &names) != 0) {
         return -1;
     }
     for (size_t i = 1; i < file->header.e_shnum; i++) {
-        if (section_header(file, i, section) != 0) {
+        if (module_file_header(file, i, section) != 0) {
             return -1;
         }
         if ((section->sh_type == SHT_PROGBITS || section->sh_type == MACHINE_DEBUG_SECTION) &&
@@ -83,4 +83,16 @@ int module_file_section(const struct module_file *file, const char *wanted, uint
         }
     }
     return -1;
+}
+
+int module_file_loaded(const struct module_file *file, const struct memtrace_module *module,
+                       const char *wanted, uintptr_t *start, uintptr_t *end) {
+    ElfW(Shdr) section;
+    if (module_file_section(file, wanted, SHF_ALLOC, &section) != 0 ||
+        section.sh_addr + section.sh_size > module->end - module->bias) {
+        return -1;
+    }
+    *start = (uintptr_t)(module->bias + section.sh_addr);
+    *end = *start + section.sh_size;
+    return 0;
 }

@@ -26,4 +26,8 @@ int module_file_read(const struct module_file *file, void *to, size_t size, uint
 int module_file_section(const struct module_file *file, const char *wanted, uint64_t flags,
                         ElfW(Shdr) * section);
 
+/* The same of one that is loaded: where it lies in the process. */
+int module_file_loaded(const struct module_file *file, const struct memtrace_module *module,
+                       const char *wanted, uintptr_t *start, uintptr_t *end);
+
 #endif

@@ -6,7 +6,6 @@
 #include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
-#include "runtime/stack/expression.h"
 #include "runtime/stack/jit.h"
 
 /* The caller's frame of a kernel signal frame: every register lies in memory. */

@@ -160,6 +160,10 @@ void walk_free(struct walker *walker);
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uint64_t pc,
                                     uintptr_t slot, uintptr_t fp, struct machine_sp sp);
 
+/* Whether a signal handler runs that interrupted an instruction of the runtime's own: steps
+ * outwards from `frame`, as far as there is unwind information. */
+int interrupted_inside(struct rules *rules, struct stack_bounds stack, struct frame frame);
+
 /* Takes the guards off the calling thread's stack, from this frame outwards. */
 void walk_remove_guards(struct walk_world *world, struct stack_bounds stack, struct frame frame);
 

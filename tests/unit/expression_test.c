@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of runtime/stack/expression.c: what it computes, and that it reads only what is there. */
-#include "runtime/stack/expression.h"
+/* Tests of runtime/stack/cfi.c: what it computes, and that it reads only what is there. */
+#include "runtime/stack/cfi.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of runtime/stack/guard.c and of the guards' unwind table, as our own interpreter reads it.
+/* Tests of runtime/stack/remembered.c and of the guards' unwind table, as our own interpreter reads
+ * it.
  */
 #include "tests/unit/walk_fixture.h"
 
