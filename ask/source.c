@@ -247,14 +247,22 @@ static char *folder_new(void) {
 /* The files in the recording, in a new folder. NULL: there are none, or no place for them: the
  * report then shows module+offset. */
 static char *extract_symbols(const struct recording *recording) {
+    struct error error;
     size_t count = 0;
     char *folder;
+    int result;
     remove_forgotten();
     folder = folder_new();
-    if (folder != NULL &&
-        (embedded_extract(recording, folder, 0, &count, NULL) != 0 || count == 0)) {
-        folder_drop(folder);
+    if (folder == NULL) {
         return NULL;
+    }
+    result = embedded_extract(recording, folder, 0, &count, &error);
+    if (result != 0 || count == 0) {
+        folder_drop(folder);
+        folder = NULL;
+    }
+    if (result == RECORDING_NO_MEMORY) {
+        job_fail_as(&error);
     }
     return folder;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* array.c: see array.h. */
+#define _GNU_SOURCE
 #include "analyze/base/array.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,20 @@ int array_grow(void *items, size_t *room, size_t count, size_t item_size) {
 int array_grow_by_count(void *items, size_t count, size_t item_size) {
     size_t room = count;
     return (count & (count - 1)) == 0 ? array_reserve(items, &room, count + 1, item_size) : 0;
+}
+
+static int array_compare_numbers(const void *left, const void *right, void *offset) {
+    uint64_t a;
+    uint64_t b;
+    memcpy(&a, (const char *)left + *(const size_t *)offset, sizeof a);
+    memcpy(&b, (const char *)right + *(const size_t *)offset, sizeof b);
+    return (a > b) - (a < b);
+}
+
+void array_sort_by(void *items, size_t count, size_t item_size, size_t offset) {
+    if (count > 1) {
+        qsort_r(items, count, item_size, array_compare_numbers, &offset);
+    }
 }
 
 void array_sort(void *items, size_t count, size_t item_size,

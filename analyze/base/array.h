@@ -28,6 +28,8 @@ int array_grow_by_count(void *items, size_t count, size_t item_size);
 /* Room for at least `wanted` items, for whoever adds many at once. */
 int array_reserve(void *items, size_t *room, size_t wanted, size_t item_size);
 
+/* By a number of theirs, a uint64_t at this offset: the least first. */
+void array_sort_by(void *items, size_t count, size_t item_size, size_t offset);
 /* qsort, which must not be called with NULL: items may be that where there are none. */
 void array_sort(void *items, size_t count, size_t item_size,
                 int (*compare)(const void *left, const void *right));

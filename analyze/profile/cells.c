@@ -2,6 +2,8 @@
 /* cells.c: see cells.h. */
 #include "analyze/profile/cells.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 
 bool cells_node_id(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
@@ -55,12 +57,6 @@ static uint32_t cells_groups_in(const struct profile_segment *segment) {
                                                      : 0;
 }
 
-static int cells_by_index(const void *left, const void *right) {
-    const struct cells_group *a = left;
-    const struct cells_group *b = right;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
 void cells_gather(struct cells *cells, const struct profile *profile) {
     size_t limit = profile->segment_count + 1; /* leaves of lifetimes are given out in order */
     size_t most = 1;
@@ -84,7 +80,8 @@ void cells_gather(struct cells *cells, const struct profile *profile) {
             cells->lifetimes[segment->index] = segment;
         }
     }
-    qsort(cells->groups, cells->count, sizeof *cells->groups, cells_by_index);
+    array_sort_by(cells->groups, cells->count, sizeof *cells->groups,
+                  offsetof(struct cells_group, index));
 }
 
 void cells_release(struct cells *cells) {

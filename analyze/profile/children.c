@@ -9,6 +9,8 @@
  */
 #define XXH_INLINE_ALL
 #include "analyze/base/numbermap.h"
+
+#include "analyze/base/array.h"
 #include "analyze/profile/load.h"
 
 #include <stdlib.h>
@@ -95,16 +97,11 @@ static void load_children(struct model *model, const struct profile *profile) {
     }
 }
 
-static int by_number(const void *left, const void *right) {
-    const struct model_child *a = left;
-    const struct model_child *b = right;
-    return (a->first_path > b->first_path) - (a->first_path < b->first_path);
-}
-
 /* In a damaged file several may have one number, which would share paths: the first one counts. */
 static void drop_doubles(struct model *model) {
     size_t kept = 0;
-    qsort(model->children, model->child_count, sizeof *model->children, by_number);
+    array_sort_by(model->children, model->child_count, sizeof *model->children,
+                  offsetof(struct model_child, first_path));
     for (size_t i = 0; i < model->child_count; i++) {
         if (kept == 0 || model->children[kept - 1].first_path != model->children[i].first_path) {
             model->children[kept++] = model->children[i];

@@ -105,84 +105,55 @@ static uint64_t checksum_of(const struct head *head, const struct cachefolder_pi
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* This user's own. */
-static bool cachefolder_is_own(int fd, struct stat *status) {
-    return fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
-           status->st_size >= HEAD_BYTES;
-}
-
-/* 0 or -1 */
-static int cachefolder_map(const struct cachefolder_kind *kind, int fd,
-                           struct cachefolder_file *file) {
-    struct cachefolder_piece payload;
-    const struct head *head;
-    struct stat status;
-    if (!cachefolder_is_own(fd, &status)) {
-        return -1;
-    }
-    file->mapping_size = (size_t)status.st_size;
-    file->mapping = mmap(NULL, file->mapping_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (file->mapping == MAP_FAILED) {
-        *file = (struct cachefolder_file){0};
-        return -1;
-    }
-    file->bytes = (unsigned char *)file->mapping + HEAD_BYTES;
-    file->size = file->mapping_size - HEAD_BYTES;
-    payload = (struct cachefolder_piece){file->bytes, file->size};
-    head = file->mapping;
-    if (memcmp(head->magic, head_magic, sizeof head->magic) != 0 ||
-        head->version != kind->version || head->size != file->size ||
-        head->checksum != checksum_of(head, &payload)) {
-        cachefolder_unload(file);
-        return -1;
-    }
-    return 0;
-}
-
-/* The descriptor, or -1. */
-static int cachefolder_open_file(const struct cachefolder_kind *kind, const char *name) {
+int cachefolder_open(const struct cachefolder_kind *kind, const char *name, uint64_t *size) {
     int folder = cachefolder_open_kind(kind, false);
     int fd =
         folder >= 0 ? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    struct stat status;
+    struct head head;
     if (folder >= 0) {
         close(folder);
     }
-    return fd;
-}
-
-int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
-                     struct cachefolder_file *file) {
-    int fd = cachefolder_open_file(kind, name);
-    int result;
-    *file = (struct cachefolder_file){0};
     if (fd < 0) {
         return -1;
     }
-    result = cachefolder_map(kind, fd, file);
-    if (result == 0) {
-        futimens(fd, NULL); /* it was used: see cachefolder_shrink() */
-    }
-    close(fd);
-    return result;
-}
-
-int cachefolder_open(const struct cachefolder_kind *kind, const char *name, uint64_t *size) {
-    int fd = cachefolder_open_file(kind, name);
-    struct stat status;
-    struct head head;
-    if (fd < 0) {
-        return -1;
-    }
-    if (!cachefolder_is_own(fd, &status) ||
+    /* This user's own. */
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
         pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         memcmp(head.magic, head_magic, sizeof head.magic) != 0 || head.version != kind->version ||
         head.size != (uint64_t)status.st_size - HEAD_BYTES) {
         close(fd);
         return -1;
     }
-    futimens(fd, NULL);
+    futimens(fd, NULL); /* it was used: see cachefolder_shrink() */
     *size = head.size;
     return fd;
+}
+
+int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
+                     struct cachefolder_file *file) {
+    struct cachefolder_piece payload;
+    uint64_t size;
+    int fd = cachefolder_open(kind, name, &size);
+    *file = (struct cachefolder_file){0};
+    if (fd < 0) {
+        return -1;
+    }
+    file->mapping_size = (size_t)size + HEAD_BYTES;
+    file->mapping = mmap(NULL, file->mapping_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (file->mapping == MAP_FAILED) {
+        *file = (struct cachefolder_file){0};
+        return -1;
+    }
+    file->bytes = (unsigned char *)file->mapping + HEAD_BYTES;
+    file->size = (size_t)size;
+    payload = (struct cachefolder_piece){file->bytes, file->size};
+    if (((const struct head *)file->mapping)->checksum != checksum_of(file->mapping, &payload)) {
+        cachefolder_unload(file);
+        return -1;
+    }
+    return 0;
 }
 
 void cachefolder_unload(struct cachefolder_file *file) {

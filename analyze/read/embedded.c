@@ -58,68 +58,50 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
     return head.offset <= head.size && piece->size <= head.size - head.offset ? 0 : -1;
 }
 
-/* Calls back for each piece in the recording; damaged ones are left out. 0, or what it returned; or
- * RECORDING_NO_MEMORY. */
-static int visit_pieces(const struct recording *recording, struct error *error,
-                        int (*take)(void *context, const struct piece *piece, struct error *error),
-                        void *context) {
-    struct recording_buffer buffer = {0};
-    int result = 0;
-    for (size_t i = 0; i < recording->block_count && result == 0; i++) {
-        struct piece piece;
-        if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_FILE) {
-            continue;
-        }
-        result = recording_payload(recording, i, &buffer, error);
-        if (result == 0 && read_piece(&buffer, &piece) == 0) {
-            result = take(context, &piece, error);
-        } else if (result != RECORDING_NO_MEMORY) {
-            result = 0;
+/* The next piece in the recording, from block *next on; damaged ones are left out. 0; -1: there is
+ * none; or RECORDING_NO_MEMORY. */
+static int next_piece(const struct recording *recording, size_t *next,
+                      struct recording_buffer *buffer, struct piece *piece, struct error *error) {
+    while (*next < recording->block_count) {
+        size_t i = (*next)++;
+        int result = recording->blocks[i].block.kind == MEMTRACE_BLOCK_FILE
+                         ? recording_payload(recording, i, buffer, error)
+                         : -1;
+        if (result == RECORDING_NO_MEMORY || (result == 0 && read_piece(buffer, piece) == 0)) {
+            return result;
         }
     }
-    recording_buffer_free(&buffer);
-    return result;
-}
-
-/* --- listing ---------------------------------------------------------------------------------- */
-
-struct list {
-    struct embedded *files;
-    size_t count;
-};
-
-static int list_piece(void *context, const struct piece *piece, struct error *error) {
-    struct list *list = context;
-    if (piece->offset != 0) {
-        return 0;
-    }
-    if (array_grow_by_count(&list->files, list->count, sizeof *list->files) != 0) {
-        return error_set(error, "out of memory");
-    }
-    list->files[list->count++] = piece->file;
-    return 0;
+    return -1;
 }
 
 int embedded_list(const struct recording *recording, struct embedded **list, size_t *count,
                   struct error *error) {
-    struct list all = {0};
-    int result = visit_pieces(recording, error, list_piece, &all);
-    if (result != 0) {
-        free(all.files);
-        all = (struct list){0};
+    struct recording_buffer buffer = {0};
+    struct piece piece;
+    size_t next = 0;
+    int result;
+    *list = NULL;
+    *count = 0;
+    while ((result = next_piece(recording, &next, &buffer, &piece, error)) == 0) {
+        if (piece.offset == 0 && array_grow_by_count(list, *count, sizeof **list) != 0) {
+            error_set(error, "out of memory");
+            result = RECORDING_NO_MEMORY;
+            break;
+        }
+        if (piece.offset == 0) {
+            (*list)[(*count)++] = piece.file;
+        }
     }
-    *list = all.files;
-    *count = all.count;
-    return result;
+    recording_buffer_free(&buffer);
+    if (result == RECORDING_NO_MEMORY) {
+        free(*list);
+        *list = NULL;
+        return -1;
+    }
+    return 0;
 }
 
 /* --- extracting ------------------------------------------------------------------------------- */
-
-struct extraction {
-    const char *folder;
-    size_t count;
-    struct timespec when; /* the files' time: the same each time, so that caches know them again */
-};
 
 /* false: the name is too long. */
 static bool name_of_debug_file(const char *folder, const struct embedded *file,
@@ -159,26 +141,24 @@ static int piece_write(char *path, const struct piece *piece, const struct times
     return result;
 }
 
-static int extract_piece(void *context, const struct piece *piece, struct error *error) {
-    struct extraction *extraction = context;
+static int extract_piece(const char *folder, const struct piece *piece, const struct timespec *when,
+                         struct error *error) {
     const struct embedded *file = &piece->file;
     bool whole = file->what == MEMTRACE_EMBEDDED_WHOLE;
     char path[PATH_MAX];
     char name[PATH_MAX];
     bool fits;
     errno = ENAMETOOLONG;
-    fits = whole ? snprintf(path, sizeof path, "%s%s", extraction->folder, file->path) < PATH_MAX
-                 : name_of_debug_file(extraction->folder, file, path);
-    if (!fits || piece_write(path, piece, &extraction->when) != 0) {
+    fits = whole ? snprintf(path, sizeof path, "%s%s", folder, file->path) < PATH_MAX
+                 : name_of_debug_file(folder, file, path);
+    if (!fits || piece_write(path, piece, when) != 0) {
         return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
     /* A whole file has its symbols in it: it is found as such, too, if no other file is. */
-    if (whole &&
-        (!name_of_debug_file(extraction->folder, file, name) || filemode_folders(name, 0777) != 0 ||
-         (link(path, name) != 0 && errno != EEXIST))) {
+    if (whole && (!name_of_debug_file(folder, file, name) || filemode_folders(name, 0777) != 0 ||
+                  (link(path, name) != 0 && errno != EEXIST))) {
         return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
-    extraction->count += piece->offset == 0;
     return 0;
 }
 
@@ -205,13 +185,19 @@ static int check_size(const struct recording *recording, uint64_t bytes_most, st
 int embedded_extract(const struct recording *recording, const char *folder, uint64_t bytes_most,
                      size_t *count, struct error *error) {
     uint64_t start_ns = recording->program.start_realtime_ns;
-    struct extraction extraction = {.folder = folder,
-                                    .when = {.tv_sec = (time_t)(start_ns / SECOND_NS),
-                                             .tv_nsec = (long)(start_ns % SECOND_NS)}};
+    /* The files' time: the same each time, so that caches know them again. */
+    struct timespec when = {.tv_sec = (time_t)(start_ns / SECOND_NS),
+                            .tv_nsec = (long)(start_ns % SECOND_NS)};
+    struct recording_buffer buffer = {0};
+    struct piece piece;
+    size_t next = 0;
     int result = check_size(recording, bytes_most, error);
-    if (result == 0) {
-        result = visit_pieces(recording, error, extract_piece, &extraction);
+    int found = -1;
+    *count = 0;
+    while (result == 0 && (found = next_piece(recording, &next, &buffer, &piece, error)) == 0) {
+        result = extract_piece(folder, &piece, &when, error);
+        *count += result == 0 && piece.offset == 0;
     }
-    *count = extraction.count;
-    return result;
+    recording_buffer_free(&buffer);
+    return result == 0 && found == RECORDING_NO_MEMORY ? RECORDING_NO_MEMORY : result;
 }

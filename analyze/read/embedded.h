@@ -26,7 +26,7 @@ int embedded_list(const struct recording *recording, struct embedded **list, siz
  * look for it if FOLDER is one of their debug folders; those without a build-id
  * FOLDER/.no-build-id/PATH.debug; whole files FOLDER/PATH as well. *count: how
  * many. Nothing is written where all are larger than bytes_most; 0: than those of a recording of
- * this size can be. 0 or -1. */
+ * this size can be. 0, -1, or RECORDING_NO_MEMORY. */
 int embedded_extract(const struct recording *recording, const char *folder, uint64_t bytes_most,
                      size_t *count, struct error *error);
 

@@ -5,6 +5,8 @@
  * its own, with which what it takes goes.
  */
 #include "analyze/base/job.h"
+
+#include "analyze/base/array.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
@@ -305,12 +307,6 @@ static void scan_number_images(struct scan *scan) {
     }
 }
 
-static int compare_steps(const void *left, const void *right) {
-    const struct step *a = left;
-    const struct step *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
-
 void runfiles_read(struct run *run) {
     struct scan scan = {.run = run, .origins = job_array(run->file_count, sizeof *scan.origins)};
     struct look *look = job_alloc(sizeof *look);
@@ -343,7 +339,8 @@ void runfiles_read(struct run *run) {
             run->processes[i].start_ns -= start_ns;
             run->processes[i].end_ns -= start_ns;
         }
-        qsort(scan.steps, scan.step_count, sizeof *scan.steps, compare_steps);
+        array_sort_by(scan.steps, scan.step_count, sizeof *scan.steps,
+                      offsetof(struct step, time_ns));
         scan_add_up(&scan, start_ns);
     }
     job_release(scan.origins);

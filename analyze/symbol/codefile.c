@@ -86,12 +86,6 @@ static void codefile_add_words(struct codefile *code, const GElf_Shdr *header, E
     }
 }
 
-static int compare_words(const void *left, const void *right) {
-    const struct codefile_word *a = left;
-    const struct codefile_word *b = right;
-    return (a->address > b->address) - (a->address < b->address);
-}
-
 /* Few of the files that are opened are asked. */
 static void read_words(struct codefile *code) {
     Elf_Scn *section = NULL;
@@ -105,9 +99,8 @@ static void read_words(struct codefile *code) {
             codefile_add_words(code, &header, data);
         }
     }
-    if (code->word_count != 0) {
-        qsort(code->words, code->word_count, sizeof *code->words, compare_words);
-    }
+    array_sort_by(code->words, code->word_count, sizeof *code->words,
+                  offsetof(struct codefile_word, address));
 }
 
 uint64_t codefile_bound_to(struct codefile *code, uint64_t word) {
@@ -240,12 +233,6 @@ static int codefile_add_frame(const struct tables *tables, const Dwarf_FDE *fde,
     return 0;
 }
 
-static int codefile_compare_ranges(const void *left, const void *right) {
-    const struct codefile_range *a = left;
-    const struct codefile_range *b = right;
-    return (a->low > b->low) - (a->low < b->low);
-}
-
 static int read_frames(const struct tables *tables) {
     const char *ident = elf_getident(tables->elf, NULL);
     Dwarf_CFI_Entry entry;
@@ -268,10 +255,8 @@ static int read_frames(const struct tables *tables) {
         }
         status = codefile_add_frame(tables, &entry.fde, encoding);
     }
-    if (tables->code->frame_count != 0) {
-        qsort(tables->code->frames, tables->code->frame_count, sizeof *tables->code->frames,
-              codefile_compare_ranges);
-    }
+    array_sort_by(tables->code->frames, tables->code->frame_count, sizeof *tables->code->frames,
+                  offsetof(struct codefile_range, low));
     return status;
 }
 

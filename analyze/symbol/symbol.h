@@ -31,27 +31,6 @@ struct symbolizer_options {
     bool cached;               /* answers are kept on disk (cachefolder.h), and taken from there */
 };
 
-/*
- * One function at one address. Several frames of one address are an inlining chain: innermost
- * first, each `inlined` but the last, which is the function that really has a stack frame. Line and
- * column are the place in *this* function: of the innermost frame the address's own line, of every
- * other the line of the call that was inlined there (as gdb's bt shows them).
- */
-struct symbol_frame {
-    const char *function; /* demangled; NULL: unknown */
-    const char *file;     /* NULL: unknown; absolute where the compiler said its folder */
-    unsigned line;        /* 0: unknown */
-    unsigned column;      /* 0: unknown */
-    bool inlined;         /* inlined into the next frame of the array */
-};
-
-/* The frames of one address, owned by the symbolizer until symbolizer_close. count 0: nothing is
- * known, show module+offset. */
-struct symbol_frames {
-    size_t count;
-    const struct symbol_frame *frames;
-};
-
 /* One address for symbolizer_prepare. */
 struct symbol_address {
     size_t module;   /* index into the modules of the same call */

@@ -7,6 +7,8 @@
  */
 #include "analyze/symbol/symbolcache.h"
 
+#include "analyze/base/array.h"
+
 #include "analyze/base/job.h"
 #include "analyze/base/search.h"
 
@@ -196,11 +198,6 @@ static void writer_add_frame(struct writer *writer, const struct symbol_frame *f
                                    .inlined = frame->inlined};
 }
 
-static int compare_answers(const void *left, const void *right) {
-    const struct symbolcache_answer *a = left, *b = right;
-    return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
 static void writer_write(void *what) {
     struct writer *writer = what;
     const struct numbermap *answers = writer->known;
@@ -239,7 +236,8 @@ static void writer_write(void *what) {
             writer_add_frame(writer, &frame);
         }
     }
-    qsort(writer->answers, writer->answer_count, sizeof *writer->answers, compare_answers);
+    array_sort_by(writer->answers, writer->answer_count, sizeof *writer->answers,
+                  offsetof(struct symbolcache_answer, offset));
     struct head head = {*writer->source, writer->answer_count, writer->frame_count,
                         writer->string_size};
     struct cachefolder_piece pieces[] = {

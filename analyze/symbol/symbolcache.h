@@ -13,7 +13,6 @@
 #include "analyze/base/numbermap.h"
 #include "analyze/read/cachefolder.h"
 #include "analyze/symbol/debugfile.h"
-#include "analyze/symbol/symbol.h"
 
 /* What a file on disk is known by; all zero: there is none. */
 struct symbolcache_file {
