@@ -38,6 +38,7 @@ struct resolved {
     bool all;       /* of the model */
     bool warned;    /* each module was looked at: see names_warnings() */
     bool explained; /* `uncounted` says all there is to say */
+    bool no_memory; /* for some names that were asked for */
     char uncounted[UNCOUNTED_SIZE];
     const char **warnings; /* made by names_warnings() */
     bool told;             /* there will be no others: nobody writes any more */
@@ -48,10 +49,10 @@ struct resolved {
 struct names {
     const struct model *model;
     struct names_options options;
-    const struct framenames *given; /* NULL: none */
     struct symbolizer *symbolizer;
     struct symbol_module *modules;
     struct resolved *resolved;
+    struct job_memory *memory; /* of all but what is resolved */
 };
 
 static const struct names_frame unknown = {.module = ""};
@@ -72,82 +73,55 @@ static void set_derived(struct names_frame *frame) {
     frame->roles = roles_of(frame->function, frame->file);
 }
 
-/* count is at least 1. */
-static struct entry *new_entry(const struct names *names, uint64_t frame, size_t count) {
+static const struct framename *given_names(const struct names *names, uint64_t frame,
+                                           size_t *count) {
+    return names->options.given != NULL ? framenames_find(names->options.given, frame, count)
+                                        : NULL;
+}
+
+/* The functions at a recorded frame: as the file itself names them, or as they are found. NULL: out
+ * of memory. */
+static struct entry *make_entry(const struct names *names, uint64_t frame) {
     struct model_place place = model_place(names->model, frame);
-    struct entry *entry =
-        arena_alloc(&names->resolved->memory, sizeof *entry + count * sizeof entry->frames[0]);
+    bool is_before = frame == MEMTRACE_FRAME_BEFORE; /* no code, but what stands where that would */
+    struct symbol_frames found = {0};
+    size_t count = 0;
+    const struct framename *given = is_before ? NULL : given_names(names, frame, &count);
+    struct entry *entry;
+    if (given == NULL && !is_before && place.module != 0 &&
+        symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset,
+                           &found) != 0) {
+        return NULL;
+    }
+    if (given == NULL) {
+        count = found.count != 0 ? found.count : 1;
+    }
+    entry = arena_alloc(&names->resolved->memory, sizeof *entry + count * sizeof entry->frames[0]);
     if (entry == NULL) {
         return NULL;
     }
     entry->count = count;
     for (size_t i = 0; i < count; i++) {
-        entry->frames[i] = (struct names_frame){.module = names->model->modules[place.module].path,
-                                                .offset = place.offset};
-    }
-    return entry;
-}
-
-static const struct framename *given_names(const struct names *names, uint64_t frame,
-                                           size_t *count) {
-    return names->given != NULL ? framenames_find(names->given, frame, count) : NULL;
-}
-
-static struct entry *make_given(const struct names *names, uint64_t frame,
-                                const struct framename *given, size_t count) {
-    struct entry *entry = new_entry(names, frame, count);
-    for (size_t i = 0; entry != NULL && i < count; i++) {
         struct names_frame *to = &entry->frames[i];
-        to->function = given[i].function;
-        to->file = given[i].file;
-        to->line = given[i].line;
-        to->column = given[i].column;
-        to->inlined = i + 1 < count;
-        set_derived(to);
-    }
-    return entry;
-}
-
-static struct entry *make_resolved(const struct names *names, uint64_t frame) {
-    struct model_place place = model_place(names->model, frame);
-    struct symbol_frames found = {0};
-    struct entry *entry;
-    if (place.module != 0) {
-        symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset, &found);
-    }
-    entry = new_entry(names, frame, found.count != 0 ? found.count : 1);
-    for (size_t i = 0; entry != NULL && i < entry->count; i++) {
-        struct names_frame *to = &entry->frames[i];
-        if (found.count != 0) {
-            const struct symbol_frame *from = &found.frames[i];
-            to->function = from->function;
-            to->file = from->file;
-            to->line = from->line;
-            to->column = from->column;
-            to->inlined = from->inlined;
+        *to = (struct names_frame){.function = is_before ? "[before attach]" : NULL,
+                                   .module = names->model->modules[place.module].path,
+                                   .offset = place.offset};
+        if (given != NULL) {
+            to->function = given[i].function;
+            to->file = given[i].file;
+            to->line = given[i].line;
+            to->column = given[i].column;
+            to->inlined = i + 1 < count;
+        } else if (found.count != 0) {
+            to->function = found.frames[i].function;
+            to->file = found.frames[i].file;
+            to->line = found.frames[i].line;
+            to->column = found.frames[i].column;
+            to->inlined = found.frames[i].inlined;
         }
         set_derived(to);
     }
     return entry;
-}
-
-/* No code, but what stands where code would. */
-static struct entry *make_before(const struct names *names, uint64_t frame) {
-    struct entry *entry = new_entry(names, frame, 1);
-    if (entry != NULL) {
-        entry->frames[0].function = "[before attach]";
-        set_derived(&entry->frames[0]);
-    }
-    return entry;
-}
-
-static struct entry *make_entry(const struct names *names, uint64_t frame) {
-    size_t count;
-    if (frame == MEMTRACE_FRAME_BEFORE) {
-        return make_before(names, frame);
-    }
-    const struct framename *given = given_names(names, frame, &count);
-    return given != NULL ? make_given(names, frame, given, count) : make_resolved(names, frame);
 }
 
 static struct symbol_module module_of(const struct model_module *module) {
@@ -214,39 +188,66 @@ static const struct entry *find_entry(const struct names *names, uint64_t frame)
         names_prepare_all(names); /* what it could not prepare is resolved one by one */
     }
     entry = make_entry(names, frame);
-    return entry != NULL && numbermap_put(&resolved->entries, frame, entry) == 0 ? entry : NULL;
+    if (entry == NULL || numbermap_put(&resolved->entries, frame, entry) != 0) {
+        resolved->no_memory = true;
+        return NULL;
+    }
+    return entry;
+}
+
+static void names_undo(void *what) {
+    struct names *names = what;
+    numbermap_free(&names->resolved->entries);
+    arena_free(&names->resolved->memory);
+    free(names->resolved->warnings);
+    symbolizer_close(names->symbolizer);
+}
+
+struct opening {
+    const struct model *model;
+    const struct names_options *options;
+    struct names *names;
+};
+
+static void names_open_in_job(void *what) {
+    struct opening *opening = what;
+    const struct model *model = opening->model;
+    struct names *names = opening->names = job_alloc(sizeof *names);
+    struct symbolizer_options symbol_options = {.cached = true};
+    struct error error;
+    names->model = model;
+    if (opening->options != NULL) {
+        symbol_options.debug_folders = opening->options->debug_folders;
+        names->options = *opening->options;
+        names->options.debug_folders = NULL; /* the symbolizer has its own copy */
+    }
+    names->resolved = job_alloc(sizeof *names->resolved);
+    names->modules = job_array(model->module_count + 1, sizeof *names->modules);
+    for (size_t i = 0; i < model->module_count; i++) {
+        names->modules[i] = module_of(&model->modules[i]);
+    }
+    names->symbolizer = symbolizer_open(&symbol_options, &error);
+    job_check(names->symbolizer != NULL ? 0 : -1, &error);
+    job_undo(names_undo, names);
 }
 
 struct names *names_open(const struct model *model, const struct names_options *options,
                          struct error *error) {
-    struct names_options none = {0};
-    struct symbolizer_options symbol_options = {
-        .debug_folders = options != NULL ? options->debug_folders : NULL, .cached = true};
-    struct names *names = calloc(1, sizeof *names);
-    if (names == NULL) {
-        error_set(error, "out of memory while reading symbols");
+    struct opening opening = {.model = model, .options = options};
+    struct job_memory *memory = NULL;
+    if (job_run(names_open_in_job, &opening, &memory, error) != 0) {
         return NULL;
     }
-    names->model = model;
-    names->options = options != NULL ? *options : none;
-    names->options.debug_folders = NULL; /* the symbolizer has its own copy */
-    names->given = names->options.given;
-    names->symbolizer = symbolizer_open(&symbol_options, error);
-    names->resolved = calloc(1, sizeof *names->resolved);
-    names->modules = calloc(model->module_count + 1, sizeof *names->modules);
-    if (names->symbolizer == NULL || names->modules == NULL || names->resolved == NULL) {
-        error_set(error, "out of memory while reading symbols");
-        names_close(names);
-        return NULL;
-    }
-    for (size_t i = 0; i < model->module_count; i++) {
-        names->modules[i] = module_of(&model->modules[i]);
-    }
-    return names;
+    opening.names->memory = memory;
+    return opening.names;
+}
+
+void names_close(struct names *names) {
+    struct job_memory *memory = names != NULL ? names->memory : NULL;
+    job_free(&memory);
 }
 
 bool names_lacks_files(const struct model *model, const char *debug_folders) {
-    const char *folders = debug_folders != NULL ? debug_folders : "/usr/lib/debug";
     bool lacks = false;
     for (size_t i = 1; !lacks && i < model->module_count; i++) {
         struct symbol_module module = module_of(&model->modules[i]);
@@ -254,29 +255,12 @@ bool names_lacks_files(const struct model *model, const char *debug_folders) {
         if (module.path[0] != '/') {
             continue;
         }
-        if (debugfile_find(&module, folders, &paths) == 0) {
+        if (debugfile_find(&module, debug_folders, &paths) == 0) {
             lacks = paths.object == NULL && paths.debug == NULL;
             debugfile_free(&paths);
         }
     }
     return lacks;
-}
-
-void names_close(struct names *names) {
-    if (names == NULL) {
-        return;
-    }
-    if (names->resolved != NULL) {
-        numbermap_free(&names->resolved->entries);
-        arena_free(&names->resolved->memory);
-    }
-    if (names->resolved != NULL) {
-        free(names->resolved->warnings);
-    }
-    free(names->resolved);
-    symbolizer_close(names->symbolizer);
-    free(names->modules);
-    free(names);
 }
 
 const struct names_frame *names_frames(const struct names *names, uint64_t frame, size_t *count) {
@@ -339,9 +323,7 @@ static size_t list_warnings(const struct names *names, const char *const **lines
     }
     count = symbolizer_warnings(names->symbolizer, lines);
     hint = elsewhere(names, count);
-    all = uncounted[0] != '\0' || hint != NULL
-              ? realloc(resolved->warnings, (count + 2) * sizeof *all)
-              : NULL;
+    all = realloc(resolved->warnings, (count + 3) * sizeof *all);
     if (all == NULL) {
         return count;
     }
@@ -355,22 +337,24 @@ static size_t list_warnings(const struct names *names, const char *const **lines
     if (hint != NULL) {
         all[filled++] = hint;
     }
+    if (resolved->no_memory) {
+        all[filled++] = "out of memory while reading symbols: some names are missing";
+    }
     *lines = all;
     return filled;
 }
 
 size_t names_warnings(const struct names *names, const char *const **lines) {
-    struct resolved *resolved = names->resolved;
+    const struct resolved *resolved = names->resolved;
     if (!resolved->told) {
-        resolved->told_count = list_warnings(names, &resolved->told_lines);
-        resolved->told = resolved->all;
+        return list_warnings(names, lines);
     }
     *lines = resolved->told_lines;
     return resolved->told_count;
 }
 
 int names_settle(const struct names *names, const atomic_bool *cancel) {
-    const char *const *lines;
+    struct resolved *resolved = names->resolved;
     int result = prepare_all(names, cancel);
     if (result != 0) {
         return result == SYMBOL_CANCELLED ? NAMES_CANCELLED : -1;
@@ -384,7 +368,8 @@ int names_settle(const struct names *names, const atomic_bool *cancel) {
             return -1;
         }
     }
-    names_warnings(names, &lines);
+    resolved->told_count = list_warnings(names, &resolved->told_lines);
+    resolved->told = true;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "analyze/base/array.h"
 #include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/scope.h"
 
 #define XXH_INLINE_ALL
 #include <dirent.h>
@@ -67,7 +68,6 @@ static int cachefolder_open_kind(const struct cachefolder_kind *kind, bool make)
     char path[PATH_MAX];
     struct stat status;
     size_t length;
-    int folder;
     if (!root_path(path)) {
         return -1;
     }
@@ -79,13 +79,11 @@ static int cachefolder_open_kind(const struct cachefolder_kind *kind, bool make)
     if (make && filemode_folders(path, 0700) == 0) {
         mkdir(path, 0700);
     }
-    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0 && (fstat(folder, &status) != 0 || status.st_uid != geteuid() ||
-                        (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)) {
-        close(folder);
-        folder = -1;
-    }
-    return folder;
+    SCOPE_FD int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
+                   (status.st_mode & (S_IWGRP | S_IWOTH)) == 0
+               ? scope_keep(&folder)
+               : -1;
 }
 
 static uint64_t checksum_of(const struct head *head, const struct cachefolder_piece *payload) {
@@ -106,42 +104,34 @@ static uint64_t checksum_of(const struct head *head, const struct cachefolder_pi
 /* --- loading ---------------------------------------------------------------------------------- */
 
 int cachefolder_open(const struct cachefolder_kind *kind, const char *name, uint64_t *size) {
-    int folder = cachefolder_open_kind(kind, false);
-    int fd =
+    SCOPE_FD int folder = cachefolder_open_kind(kind, false);
+    SCOPE_FD int fd =
         folder >= 0 ? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     struct stat status;
     struct head head;
-    if (folder >= 0) {
-        close(folder);
-    }
-    if (fd < 0) {
-        return -1;
-    }
     /* This user's own. */
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != geteuid() || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         memcmp(head.magic, head_magic, sizeof head.magic) != 0 || head.version != kind->version ||
         head.size != (uint64_t)status.st_size - HEAD_BYTES) {
-        close(fd);
         return -1;
     }
     futimens(fd, NULL); /* it was used: see cachefolder_shrink() */
     *size = head.size;
-    return fd;
+    return scope_keep(&fd);
 }
 
 int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
                      struct cachefolder_file *file) {
     struct cachefolder_piece payload;
     uint64_t size;
-    int fd = cachefolder_open(kind, name, &size);
+    SCOPE_FD int fd = cachefolder_open(kind, name, &size);
     *file = (struct cachefolder_file){0};
     if (fd < 0) {
         return -1;
     }
     file->mapping_size = (size_t)size + HEAD_BYTES;
     file->mapping = mmap(NULL, file->mapping_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
     if (file->mapping == MAP_FAILED) {
         *file = (struct cachefolder_file){0};
         return -1;

@@ -5,6 +5,7 @@
 #include "analyze/base/array.h"
 #include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +77,7 @@ static int next_piece(const struct recording *recording, size_t *next,
 
 int embedded_list(const struct recording *recording, struct embedded **list, size_t *count,
                   struct error *error) {
-    struct recording_buffer buffer = {0};
+    SCOPE(recording_buffer_free) struct recording_buffer buffer = {0};
     struct piece piece;
     size_t next = 0;
     int result;
@@ -92,7 +93,6 @@ int embedded_list(const struct recording *recording, struct embedded **list, siz
             (*list)[(*count)++] = piece.file;
         }
     }
-    recording_buffer_free(&buffer);
     if (result == RECORDING_NO_MEMORY) {
         free(*list);
         *list = NULL;
@@ -124,19 +124,17 @@ static int piece_write(char *path, const struct piece *piece, const struct times
     int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (piece->offset == 0 ? O_CREAT | O_EXCL : 0);
     int result;
     int reason;
-    int fd;
     if (piece->offset == 0 &&
         (filemode_folders(path, 0777) != 0 || (unlink(path) != 0 && errno != ENOENT))) {
         return -1;
     }
-    fd = open(path, flags, filemode());
+    SCOPE_FD int fd = open(path, flags, filemode());
     if (fd < 0) {
         return -1;
     }
     result = fullwrite_at(fd, piece->bytes, piece->size, piece->offset);
     reason = errno;
     futimens(fd, times);
-    close(fd);
     errno = reason;
     return result;
 }
@@ -188,7 +186,7 @@ int embedded_extract(const struct recording *recording, const char *folder, uint
     /* The files' time: the same each time, so that caches know them again. */
     struct timespec when = {.tv_sec = (time_t)(start_ns / SECOND_NS),
                             .tv_nsec = (long)(start_ns % SECOND_NS)};
-    struct recording_buffer buffer = {0};
+    SCOPE(recording_buffer_free) struct recording_buffer buffer = {0};
     struct piece piece;
     size_t next = 0;
     int result = check_size(recording, bytes_most, error);
@@ -198,6 +196,5 @@ int embedded_extract(const struct recording *recording, const char *folder, uint
         result = extract_piece(folder, &piece, &when, error);
         *count += result == 0 && piece.offset == 0;
     }
-    recording_buffer_free(&buffer);
     return result == 0 && found == RECORDING_NO_MEMORY ? RECORDING_NO_MEMORY : result;
 }

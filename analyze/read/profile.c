@@ -3,6 +3,7 @@
 #include "analyze/read/profile.h"
 
 #include "analyze/base/job.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "analyze/read/budget.h"
 #include "analyze/read/byteorder.h"
@@ -447,15 +448,12 @@ struct profile *profile_open_file(int fd, const char *name, struct error *error)
 }
 
 struct profile *profile_open(const char *path, struct error *error) {
-    struct profile *profile;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    SCOPE_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         error_set(error, "cannot open %s: %s", path, strerror(errno));
         return NULL;
     }
-    profile = profile_open_file(fd, path, error);
-    close(fd);
-    return profile;
+    return profile_open_file(fd, path, error);
 }
 
 struct profile *profile_wrap(const void *bytes, size_t size, const char *name,

@@ -2,6 +2,7 @@
 /* recording.c: opens recordings, finds their blocks and checks them. See recording.h. */
 #include "analyze/read/recording.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "analyze/read/budget.h"
 #include "analyze/read/nodecode.h"
@@ -20,13 +21,9 @@
 
 bool recording_is(const char *path) {
     char magic[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool is = fd >= 0 && block_read_at(fd, magic, sizeof magic, 0) == sizeof magic &&
-              memcmp(magic, MEMTRACE_RECORDING_MAGIC, sizeof magic) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return is;
+    SCOPE_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && block_read_at(fd, magic, sizeof magic, 0) == sizeof magic &&
+           memcmp(magic, MEMTRACE_RECORDING_MAGIC, sizeof magic) == 0;
 }
 
 static void recording_add_block(struct recording *recording, uint64_t offset,

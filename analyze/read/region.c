@@ -2,9 +2,9 @@
 /* region.c: profile regions by pid. See region.h. */
 #include "analyze/read/region.h"
 
-#include "analyze/read/procfile.h"
-
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
+#include "analyze/read/procfile.h"
 #include "memtrace/events.h"
 #include "memtrace/format.h"
 
@@ -82,23 +82,19 @@ bool region_is_written(int fd, bool *unknown) {
 }
 
 pid_t region_pid_here(const struct memtrace_header *header) {
-    pid_t found = 0;
     const struct dirent *entry;
-    DIR *processes = opendir("/proc");
-    while (processes != NULL && found == 0 && (entry = readdir(processes)) != NULL) {
+    SCOPE_FOLDER DIR *processes = opendir("/proc");
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
         uint64_t ticks;
         long number = strtol(entry->d_name, NULL, 10);
         if (number > 0 && number <= INT32_MAX && region_start_ticks((pid_t)number, &ticks) == 0 &&
             ticks == header->process_start_ticks &&
             namespace_of(entry->d_name) == header->run.pid_namespace &&
             procfile_own_number((pid_t)number, 0) == header->pid) {
-            found = (pid_t)number;
+            return (pid_t)number;
         }
     }
-    if (processes != NULL) {
-        closedir(processes);
-    }
-    return found;
+    return 0;
 }
 
 bool region_is_foreign(const struct memtrace_header *header) {
@@ -164,7 +160,6 @@ static int region_look_at(struct region *region, uid_t uid) {
     struct memtrace_header header;
     size_t size = offsetof(struct memtrace_header, executable);
     struct stat status;
-    int fd;
     if (lstat(region->path, &status) != 0) {
         return -errno;
     }
@@ -172,7 +167,7 @@ static int region_look_at(struct region *region, uid_t uid) {
         return -ENOENT;
     }
     region->modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
-    fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    SCOPE_FD int fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size &&
         memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0) {
         region->is_foreign = region_is_foreign(&header);
@@ -181,9 +176,6 @@ static int region_look_at(struct region *region, uid_t uid) {
      * process has it open. */
     region->alive =
         region->is_foreign ? region_is_open(fd) : region_alive(region->pid, region->start_ticks);
-    if (fd >= 0) {
-        close(fd);
-    }
     return 0;
 }
 
@@ -226,15 +218,11 @@ void region_end_strings(struct memtrace_header *header) {
 }
 
 enum region_header region_read_header(const char *path, struct memtrace_header *header) {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : pread(fd, header, sizeof *header, 0);
-    if (fd >= 0) {
-        close(fd);
-    }
+    SCOPE_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return REGION_NO_FILE;
     }
-    if (size != (ssize_t)sizeof *header ||
+    if (pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header ||
         memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
         return REGION_NO_HEADER;
     }
@@ -390,15 +378,12 @@ int region_find_recorded(uint32_t pid, uint64_t start_ticks, uint64_t start_real
                          struct region *region, struct error *error) {
     bool is_found = pid != 0 && pid <= INT32_MAX &&
                     is_recorded_by((pid_t)pid, pid, start_ticks, start_realtime_ns, region);
-    DIR *processes = is_found ? NULL : opendir("/proc");
+    SCOPE_FOLDER DIR *processes = is_found ? NULL : opendir("/proc");
     for (const struct dirent *entry;
          !is_found && processes != NULL && (entry = readdir(processes)) != NULL;) {
         long number = strtol(entry->d_name, NULL, 10);
         is_found = number > 0 && number <= INT32_MAX &&
                    is_recorded_by((pid_t)number, pid, start_ticks, start_realtime_ns, region);
-    }
-    if (processes != NULL) {
-        closedir(processes);
     }
     return is_found ? 0
                     : error_set(error, "its program has ended, or runs where it cannot be "
@@ -413,24 +398,19 @@ static int region_newest_first(const void *left, const void *right) {
 
 static int list_regions(const char *folder, uid_t uid, struct region **list, size_t *count) {
     struct dirent *entry;
-    int result = 0;
-    DIR *directory = opendir(folder);
-    if (directory == NULL) {
-        return 0;
-    }
-    while (result == 0 && (entry = readdir(directory)) != NULL) {
+    SCOPE_FOLDER DIR *directory = opendir(folder);
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
         struct region region;
         char path[512];
         if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path &&
             region_parse(path, &region) == 0 && region_look_at(&region, uid) == 0) {
-            result = array_grow_by_count(list, *count, sizeof **list);
-            if (result == 0) {
-                (*list)[(*count)++] = region;
+            if (array_grow_by_count(list, *count, sizeof **list) != 0) {
+                return -1;
             }
+            (*list)[(*count)++] = region;
         }
     }
-    closedir(directory);
-    return result;
+    return 0;
 }
 
 int region_list(struct region **list, size_t *count, struct error *error) {

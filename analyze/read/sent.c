@@ -3,6 +3,7 @@
 #include "analyze/read/sent.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,13 +69,12 @@ static int take_page(struct sent *sent, int fd, uint64_t page, struct recording_
 }
 
 int sent_read(struct sent *sent, int fd) {
-    struct recording_buffer buffer = {0};
+    SCOPE(recording_buffer_free) struct recording_buffer buffer = {0};
     int result = 1;
     sent->first_page = sent_first_page(fd);
     for (uint64_t page = 0; sent->first_page != 0 && result > 0; page++) {
         result = take_page(sent, fd, page, &buffer);
     }
-    recording_buffer_free(&buffer);
     return result < 0 ? -1 : 0;
 }
 

@@ -5,7 +5,6 @@
 #include "analyze/report/reports.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_BYTES UINT64_C(100000000)
@@ -38,10 +37,9 @@ static struct bulk own_bulk(const struct names *names, enum bulk_form form, uint
 int bulk_refuse_paths(const struct model *model, const struct names *names, enum bulk_form form,
                       const char *advice, struct error *error) {
     struct bulk all = {.paths = model->context_count};
-    struct bulk *paths = calloc(model->node_count + 1, sizeof *paths);
-    if (paths == NULL || names_prepare_all(names) != 0) {
-        free(paths);
-        return error_set(error, "out of memory");
+    struct bulk *paths = job_array(model->node_count + 1, sizeof *paths);
+    if (names_prepare_all(names) != 0) {
+        job_fail_memory();
     }
     /* Each parent comes before its children. Places without a node are not touched. */
     for (size_t id = 1; id < model->node_count; id++) {
@@ -56,7 +54,7 @@ int bulk_refuse_paths(const struct model *model, const struct names *names, enum
         all.frames += paths[model->contexts[i].path].frames;
         all.bytes += paths[model->contexts[i].path].bytes;
     }
-    free(paths);
+    job_release(paths);
     return bulk_refuse(&all, advice, error);
 }
 

@@ -443,8 +443,7 @@ int codefile_open(struct codefile *code, const char *path, const char *debug_fol
     const struct symbol_module module = {.path = path};
     GElf_Ehdr header;
     *code = (struct codefile){0};
-    if (debugfile_find(&module, debug_folders != NULL ? debug_folders : "/usr/lib/debug",
-                       &code->paths) != 0) {
+    if (debugfile_find(&module, debug_folders, &code->paths) != 0) {
         return error_set(error, "out of memory");
     }
     if (debugfile_open(path, &code->files[0], NULL) != 0 ||

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "analyze/symbol/debugfile.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/filemap.h"
 #include "analyze/read/trust.h"
 #include "analyze/symbol/debuginfod.h"
@@ -199,21 +200,16 @@ static const char *debug_link(Elf *elf, uint32_t *checksum) {
 
 /* Whether path is the file that is wanted. */
 static bool debugfile_matches(const char *path, const struct identity *identity) {
-    struct debugfile_elf file;
+    SCOPE(debugfile_close) struct debugfile_elf file = {0};
     if (debugfile_open(path, &file, NULL) != 0)
         return false;
     const void *found;
     ssize_t found_size = debugfile_build_id(file.elf, &found);
-    bool match = false;
-    if (identity->build_id_size && found_size > 0) {
-        match = same_build_id(identity->build_id, identity->build_id_size, found, found_size);
-    } else if (identity->has_checksum) {
-        size_t size;
-        const char *bytes = elf_rawfile(file.elf, &size);
-        match = bytes && crc32_z(0, (const Bytef *)bytes, size) == identity->checksum;
-    }
-    debugfile_close(&file);
-    return match;
+    if (identity->build_id_size && found_size > 0)
+        return same_build_id(identity->build_id, identity->build_id_size, found, found_size);
+    size_t size;
+    const char *bytes = identity->has_checksum ? elf_rawfile(file.elf, &size) : NULL;
+    return bytes && crc32_z(0, (const Bytef *)bytes, size) == identity->checksum;
 }
 
 /* *result becomes the path if it is the wanted file. `result` is set once only. */
@@ -349,18 +345,15 @@ enum fit { ABSENT, OTHER_BUILD, SAME_BUILD };
 
 /* Whether the file is the module's. Where no build-id was recorded the user's word counts. */
 static enum fit fit_of(const char *path, const struct symbol_module *module, bool is_copy) {
-    struct debugfile_elf file;
+    SCOPE(debugfile_close) struct debugfile_elf file = {0};
     const void *found = NULL;
-    enum fit fit = ABSENT;
-    if (*path && debugfile_open(path, &file, NULL) == 0) {
-        ssize_t size = debugfile_build_id(file.elf, &found);
-        bool same = module->build_id_size == 0
-                        ? is_copy
-                        : same_build_id(module->build_id, module->build_id_size, found, size);
-        fit = same ? SAME_BUILD : OTHER_BUILD;
-        debugfile_close(&file);
-    }
-    return fit;
+    if (!*path || debugfile_open(path, &file, NULL) != 0)
+        return ABSENT;
+    ssize_t size = debugfile_build_id(file.elf, &found);
+    bool same = module->build_id_size == 0
+                    ? is_copy
+                    : same_build_id(module->build_id, module->build_id_size, found, size);
+    return same ? SAME_BUILD : OTHER_BUILD;
 }
 
 /* The debug folders, those of the copies first: to be freed. NULL: out of memory. */
@@ -395,7 +388,7 @@ static int find_here(const struct symbol_module *module, const char *folders,
     *paths = (struct debugfile_paths){0};
     if (module->path[0] == '\0' || module->path[0] == '[')
         return 0;
-    struct debugfile_elf file;
+    SCOPE(debugfile_close) struct debugfile_elf file = {0};
     /* What a recording has of a file without a build-id is the file as it was then. */
     if (module->build_id_size == 0 && find_unnamed(module->path, folders, &paths->debug))
         return 0;
@@ -411,7 +404,6 @@ static int find_here(const struct symbol_module *module, const char *folders,
     if (same) {
         paths->object = strdup(module->path);
         find_debug(paths, file.elf, module->path, folders);
-        debugfile_close(&file);
         return paths->object ? 0 : -1;
     }
     /* The debug file of the recorded build may still be there, and has its symbols too. */
@@ -426,7 +418,6 @@ static int find_here(const struct symbol_module *module, const char *folders,
                  reason == EACCES && geteuid() == 0 ? "another user's, as is the profile"
                  : reason                           ? strerror(reason)
                                                     : "not an ELF file");
-    debugfile_close(&file);
     return 0;
 }
 
@@ -443,9 +434,8 @@ int debugfile_find(const struct symbol_module *module, const char *folders,
         else if (fit == OTHER_BUILD && is_copy && other[0] == '\0')
             strcpy(other, path);
     }
-    char *all = with_copies(folders);
+    SCOPE_MEMORY char *all = with_copies(folders ? folders : "/usr/lib/debug");
     int result = all ? find_here(&there, all, paths) : -1;
-    free(all);
     if (result == 0 && other[0] != '\0' && !paths->object && !paths->debug)
         snprintf(paths->problem, sizeof paths->problem,
                  "%.400s is another build than the program's: no names from it", other);

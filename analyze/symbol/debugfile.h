@@ -71,7 +71,7 @@ bool debugfile_has_copies(void);
 bool debugfile_locate(const char *path, char found[PATH_MAX]);
 
 /* Fills paths; what cannot be found stays NULL. 0 or -1 (out of memory). folders: colon-separated
- * roots. */
+ * roots; NULL: /usr/lib/debug. */
 int debugfile_find(const struct symbol_module *module, const char *folders,
                    struct debugfile_paths *paths);
 void debugfile_free(struct debugfile_paths *paths);

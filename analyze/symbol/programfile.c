@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "analyze/symbol/programfile.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/symbol/debugfile.h"
 
 #include <stdio.h>
@@ -196,22 +197,17 @@ void programfile_look(Elf *elf, enum allocators_symbols symbols, struct allocato
 
 int programfile_allocators_of(const struct symbol_module *module, enum allocators_symbols symbols,
                               struct allocators *found) {
-    struct debugfile_elf file;
+    SCOPE(debugfile_close) struct debugfile_elf file = {0};
     const void *build_id;
-    int status = 0;
     *found = (struct allocators){0};
-    if (debugfile_open(module->path, &file, NULL) != 0) {
+    if (debugfile_open(module->path, &file, NULL) != 0 ||
+        (module->build_id_size != 0 &&
+         (debugfile_build_id(file.elf, &build_id) != (ssize_t)module->build_id_size ||
+          memcmp(build_id, module->build_id, module->build_id_size) != 0))) {
         return -1;
     }
-    if (module->build_id_size != 0 &&
-        (debugfile_build_id(file.elf, &build_id) != (ssize_t)module->build_id_size ||
-         memcmp(build_id, module->build_id, module->build_id_size) != 0)) {
-        status = -1;
-    } else {
-        programfile_look(file.elf, symbols, found);
-    }
-    debugfile_close(&file);
-    return status;
+    programfile_look(file.elf, symbols, found);
+    return 0;
 }
 
 int programfile_allocators(const char *path, enum allocators_symbols symbols,
@@ -310,25 +306,16 @@ static char *read_lists(Elf *elf) {
 }
 
 char *programfile_suppressions(const struct symbol_module *module, const char *debug_folders) {
-    struct debugfile_paths paths = {0};
-    struct debugfile_elf object = {0};
-    struct debugfile_elf debug = {0};
-    bool has_function = false;
-    char *text = NULL;
-    if (debugfile_find(module, debug_folders != NULL ? debug_folders : "/usr/lib/debug", &paths) !=
-        0) {
+    SCOPE(debugfile_free) struct debugfile_paths paths = {0};
+    SCOPE(debugfile_close) struct debugfile_elf object = {0};
+    SCOPE(debugfile_close) struct debugfile_elf debug = {0};
+    if (debugfile_find(module, debug_folders, &paths) != 0 || paths.object == NULL ||
+        debugfile_open(paths.object, &object, NULL) != 0) {
         return NULL;
     }
-    if (paths.object != NULL && debugfile_open(paths.object, &object, NULL) == 0) {
-        has_function = defines_their_function(object.elf);
-        if (!has_function && paths.debug != NULL &&
-            debugfile_open(paths.debug, &debug, NULL) == 0) {
-            has_function = defines_their_function(debug.elf);
-            debugfile_close(&debug);
-        }
-        text = has_function ? read_lists(object.elf) : NULL;
-        debugfile_close(&object);
-    }
-    debugfile_free(&paths);
-    return text;
+    return defines_their_function(object.elf) ||
+                   (paths.debug != NULL && debugfile_open(paths.debug, &debug, NULL) == 0 &&
+                    defines_their_function(debug.elf))
+               ? read_lists(object.elf)
+               : NULL;
 }

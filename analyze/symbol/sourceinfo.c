@@ -3,6 +3,7 @@
  * here. What is damaged ends the reading: what was found by then counts. */
 #include "analyze/symbol/sourceinfo.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/varint.h"
 #include "analyze/symbol/debugfile.h"
 
@@ -42,14 +43,9 @@ struct head {
 /* The file with the module's debug information; false: there is none. */
 static bool open_debug(const struct symbol_module *module, const char *folders,
                        struct debugfile_elf *file) {
-    struct debugfile_paths paths;
-    bool is_open;
-    if (debugfile_find(module, folders != NULL ? folders : "/usr/lib/debug", &paths) != 0) {
-        return false;
-    }
-    is_open = paths.debug != NULL && debugfile_open(paths.debug, file, NULL) == 0;
-    debugfile_free(&paths);
-    return is_open;
+    SCOPE(debugfile_free) struct debugfile_paths paths = {0};
+    return debugfile_find(module, folders, &paths) == 0 && paths.debug != NULL &&
+           debugfile_open(paths.debug, file, NULL) == 0;
 }
 
 /* ---- Values ---- */
