@@ -3,6 +3,7 @@
 #include "analyze/window/fineindex.h"
 
 #include "analyze/base/job.h"
+#include "analyze/base/sort.h"
 #include "analyze/read/cachefolder.h"
 #include "analyze/window/wholemodel.h"
 
@@ -27,18 +28,7 @@ struct fineindex {
     int fd;
     struct fineindex_directory directory;
     size_t slices;
-    struct fineindex *older; /* a damaged one, in whose place this one came: somebody may use it */
-    struct job_memory *memory; /* its own, with itself */
 };
-
-void fineindex_free(struct fineindex *fine) {
-    while (fine != NULL) {
-        struct fineindex *older = fine->older;
-        struct job_memory *memory = fine->memory;
-        job_free(&memory);
-        fine = older;
-    }
-}
 
 /* What is in the frame there; NULL: damaged. */
 static unsigned char *fineindex_unpack(int fd, uint64_t offset, struct fineindex_bytes size) {
@@ -62,31 +52,17 @@ int fineindex_by_name(const void *left, const void *right) {
 
 /* ---- The directory ---- */
 
-static void fineindex_put_piece(struct varint_writer *bytes, const struct fineindex_piece *piece) {
-    varint_put(bytes, piece->start_ns);
-    varint_put(bytes, piece->first_tick);
-    varint_put(bytes, piece->last_tick);
-    varint_put(bytes, piece->events);
-    varint_put_signed(bytes, piece->change);
-    varint_put(bytes, piece->offset);
-    varint_put(bytes, piece->sums.packed);
-    varint_put(bytes, piece->sums.whole);
-    varint_put(bytes, piece->beginning.packed);
-    varint_put(bytes, piece->beginning.whole);
-}
-
-static struct fineindex_piece fineindex_get_piece(struct varint_reader *reader) {
-    struct fineindex_piece piece = {.start_ns = varint_get(reader)};
-    piece.first_tick = (uint32_t)varint_get(reader);
-    piece.last_tick = (uint32_t)varint_get(reader);
-    piece.events = varint_get(reader);
-    piece.change = varint_get_signed(reader);
-    piece.offset = varint_get(reader);
-    piece.sums.packed = (uint32_t)varint_get(reader);
-    piece.sums.whole = (uint32_t)varint_get(reader);
-    piece.beginning.packed = (uint32_t)varint_get(reader);
-    piece.beginning.whole = (uint32_t)varint_get(reader);
-    return piece;
+static void fineindex_fields_piece(const struct fields *fields, struct fineindex_piece *piece) {
+    fields_u64(fields, &piece->start_ns);
+    fields_u32(fields, &piece->first_tick);
+    fields_u32(fields, &piece->last_tick);
+    fields_u64(fields, &piece->events);
+    fields_signed(fields, &piece->change);
+    fields_u64(fields, &piece->offset);
+    fields_u32(fields, &piece->sums.packed);
+    fields_u32(fields, &piece->sums.whole);
+    fields_u32(fields, &piece->beginning.packed);
+    fields_u32(fields, &piece->beginning.whole);
 }
 
 static bool is_piece_inside(const struct fineindex_piece *piece, uint64_t size) {
@@ -139,7 +115,7 @@ static bool fineindex_get_directory(struct fineindex *fine, struct varint_reader
             return false;
         }
         for (uint64_t at = 0; at < count; at++) {
-            pieces[at] = fineindex_get_piece(reader);
+            fineindex_fields_piece(&(struct fields){.in = reader}, &pieces[at]);
         }
         if (!do_pieces_add_up(pieces, count, &index->entries[i], size)) {
             return false;
@@ -197,19 +173,14 @@ static void fineindex_open(void *what) {
     loading->fine = fine;
 }
 
-/* NULL: there is none, or a damaged one. */
-static struct fineindex *fineindex_load(const struct index *index, struct timeorder_parts parts) {
-    struct fineindex_loading loading = {.index = index, .parts = parts};
-    struct job_memory *memory = NULL;
-    if (job_run(fineindex_open, &loading, &memory, NULL) != 0) {
-        return NULL;
-    }
-    loading.fine->memory = memory;
-    return loading.fine;
-}
-
 /* Whoever looks first, looks for all. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+
+/* NULL: there is none, or a damaged one. Under the lock. */
+static struct fineindex *fineindex_load(struct index *index, struct timeorder_parts parts) {
+    struct fineindex_loading loading = {.index = index, .parts = parts};
+    return job_run(fineindex_open, &loading, &index->fine_memory, NULL) == 0 ? loading.fine : NULL;
+}
 
 const struct fineindex *fineindex_of(const struct model *whole, struct timeorder_parts parts) {
     struct index *index = whole->index;
@@ -250,56 +221,46 @@ bool fineindex_slice(const struct fineindex *fine, const struct fineindex_piece 
         return false;
     }
     reader.end += piece->sums.whole;
-    index_get_slice(&reader, slice);
+    index_fields_slice(&(struct fields){.in = &reader}, slice);
     job_release(bytes);
     return !failed;
 }
 
-static void fineindex_pack_beginning(struct varint_writer *bytes, const struct index_entry *entry,
-                                     const struct fineindex_block *blocks, size_t count) {
-    const struct fineindex_block none = {0};
-    index_put_bytes(bytes, &entry->place);
-    index_put_bytes(bytes, &entry->state);
-    index_put_bytes(bytes, &entry->waited);
-    varint_put(bytes, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct fineindex_block *before = i != 0 ? &blocks[i - 1] : &none;
-        bool is_same = before->name.thread == blocks[i].name.thread;
-        varint_put(bytes, blocks[i].name.thread - before->name.thread);
-        varint_put(bytes, blocks[i].name.number - (is_same ? before->name.number : 0));
-    }
-    for (size_t i = 0; i < count; i++) {
-        varint_put(bytes, blocks[i].block.size);
-    }
-    for (size_t i = 0; i < count; i++) {
-        varint_put(bytes, blocks[i].block.context);
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint32_t before = i != 0 ? blocks[i - 1].block.tick : 0;
-        varint_put_signed(bytes, (int64_t)blocks[i].block.tick - before);
-    }
-}
-
-static void fineindex_get_blocks(struct varint_reader *reader, struct fineindex_block *blocks,
-                                 size_t count) {
-    struct event_block name = {0};
+/* Where a piece begins, and what ends in it, by name: the names as differences, then a column for
+ * each other thing. */
+static void fineindex_fields_beginning(const struct fields *fields, struct index_entry *entry,
+                                       struct fineindex_block **blocks, size_t *count) {
+    struct event_block last = {0};
     uint64_t tick = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t threads = (uint32_t)varint_get(reader);
-        name.thread += threads;
-        name.number = (threads == 0 ? name.number : 0) + varint_get(reader);
-        blocks[i].name = name;
+    fields_bytes(fields, &entry->place);
+    fields_bytes(fields, &entry->state);
+    fields_bytes(fields, &entry->waited);
+    fields_count(fields, count, 1, SIZE_MAX);
+    if (fields->in != NULL) {
+        *blocks = job_array(*count + 1, sizeof **blocks);
     }
-    for (size_t i = 0; i < count; i++) {
-        blocks[i].block.size = varint_get(reader);
+    for (size_t i = 0; i < *count; i++) {
+        struct event_block *name = &(*blocks)[i].name;
+        uint32_t threads = name->thread - last.thread;
+        uint64_t numbers = name->number - (threads == 0 ? last.number : 0);
+        fields_u32(fields, &threads);
+        fields_u64(fields, &numbers);
+        last.number = numbers + (threads == 0 ? last.number : 0);
+        last.thread += threads;
+        *name = last;
     }
-    for (size_t i = 0; i < count; i++) {
-        blocks[i].block.context = (uint32_t)varint_get(reader);
+    for (size_t i = 0; i < *count; i++) {
+        fields_u64(fields, &(*blocks)[i].block.size);
     }
-    for (size_t i = 0; i < count; i++) {
-        tick += varint_unzigzag(varint_get(reader));
-        blocks[i].block.tick = (uint32_t)tick;
-        blocks[i].born_ns = tick << MEMTRACE_TICK_SHIFT;
+    for (size_t i = 0; i < *count; i++) {
+        fields_u32(fields, &(*blocks)[i].block.context);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        int64_t ticks = (int64_t)((*blocks)[i].block.tick - tick);
+        fields_signed(fields, &ticks);
+        tick += (uint64_t)ticks;
+        (*blocks)[i].block.tick = (uint32_t)tick;
+        (*blocks)[i].born_ns = tick << MEMTRACE_TICK_SHIFT;
     }
 }
 
@@ -309,24 +270,14 @@ bool fineindex_begin(const struct fineindex *fine, const struct fineindex_piece 
     unsigned char *bytes =
         fineindex_unpack(fine->fd, piece->offset + piece->sums.packed, piece->beginning);
     struct varint_reader reader = {bytes, bytes, &failed};
-    uint64_t there;
     *entry = (struct index_entry){.start_ns = piece->start_ns};
     if (bytes == NULL) {
         return false;
     }
     reader.end += piece->beginning.whole;
-    index_get_bytes(&reader, &entry->place);
-    index_get_bytes(&reader, &entry->state);
-    index_get_bytes(&reader, &entry->waited);
-    there = varint_get(&reader);
-    failed |= there > (uint64_t)(reader.end - reader.next);
-    if (!failed) {
-        *blocks = job_array(there + 1, sizeof **blocks);
-        fineindex_get_blocks(&reader, *blocks, there);
-        for (size_t i = 0; i < there; i++) {
-            (*blocks)[i].is_known = fine->directory.is_exact;
-        }
-        *count = there;
+    fineindex_fields_beginning(&(struct fields){.in = &reader}, entry, blocks, count);
+    for (size_t i = 0; i < *count; i++) {
+        (*blocks)[i].is_known = fine->directory.is_exact;
     }
     job_release(bytes);
     return !failed;
@@ -372,12 +323,6 @@ struct finemaking {
     bool is_full;
 };
 
-static int finemaking_by_time(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* Those of the index, and others between them. */
 static void finemaking_make_edges(struct finemaking *making) {
     const struct index *index = making->index;
@@ -389,7 +334,7 @@ static void finemaking_make_edges(struct finemaking *making) {
     for (size_t i = 1; i < index->count; i++) {
         all[count++] = index->entries[i].start_ns;
     }
-    qsort(all, count, sizeof *all, finemaking_by_time);
+    sort_by_number(all, count, sizeof *all, 0);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || all[i] != all[kept - 1]) {
             all[kept++] = all[i];
@@ -449,11 +394,11 @@ static struct fineindex_bytes finemaking_write_packed(struct finemaking *making,
     return (struct fineindex_bytes){(uint32_t)size, (uint32_t)bytes->size};
 }
 
-static void finemaking_write_piece(struct finemaking *making, const struct slice *slice,
-                                   bool has_sums) {
+static void finemaking_write_piece(struct finemaking *making, struct slice *slice, bool has_sums) {
     struct fineindex_directory *directory = &making->directory;
     struct index_entry *entry = &making->piece.entries[0];
     struct varint_writer bytes = {.of_job = true};
+    const struct fields fields = {.out = &bytes};
     struct fineindex_piece piece = {.start_ns = entry->start_ns,
                                     .first_tick = slice->first_tick,
                                     .last_tick = slice->last_tick,
@@ -461,7 +406,7 @@ static void finemaking_write_piece(struct finemaking *making, const struct slice
                                     .change = slice->change,
                                     .offset = making->file.size};
     if (has_sums) {
-        index_put_slice(&bytes, slice);
+        index_fields_slice(&fields, slice);
         piece.sums = finemaking_write_packed(making, &bytes);
         bytes.size = 0;
     }
@@ -471,7 +416,7 @@ static void finemaking_write_piece(struct finemaking *making, const struct slice
     if (making->end_count != 0) {
         qsort(making->ends, making->end_count, sizeof *making->ends, fineindex_by_name);
     }
-    fineindex_pack_beginning(&bytes, entry, making->ends, making->end_count);
+    fineindex_fields_beginning(&fields, entry, &making->ends, &making->end_count);
     piece.beginning = finemaking_write_packed(making, &bytes);
     job_release(bytes.bytes);
     job_grow(&directory->pieces, &directory->room, directory->count, sizeof piece);
@@ -560,7 +505,7 @@ static void finemaking_write_directory(struct finemaking *making) {
     for (size_t i = 0; i < making->index->count; i++) {
         varint_put(&bytes, directory->first[i + 1] - directory->first[i]);
         for (size_t at = directory->first[i]; at < directory->first[i + 1]; at++) {
-            fineindex_put_piece(&bytes, &directory->pieces[at]);
+            fineindex_fields_piece(&(struct fields){.out = &bytes}, &directory->pieces[at]);
         }
     }
     last = finemaking_write_packed(making, &bytes);
@@ -678,12 +623,11 @@ bool fineindex_prepare(const struct model *whole, struct timeorder_parts parts,
         !finemaking_make(whole, parts, options)) {
         return false;
     }
+    pthread_mutex_lock(&looking);
     made = fineindex_load(whole->index, parts);
     if (made != NULL) {
-        pthread_mutex_lock(&looking);
-        made->older = atomic_load(&whole->index->fine);
         atomic_store(&whole->index->fine, made);
-        pthread_mutex_unlock(&looking);
     }
+    pthread_mutex_unlock(&looking);
     return made != NULL;
 }

@@ -65,7 +65,6 @@ const struct fineindex *fineindex_of(const struct model *whole, struct timeorder
  * then. options may be NULL. */
 bool fineindex_prepare(const struct model *whole, struct timeorder_parts parts,
                        const struct replay_options *options);
-void fineindex_free(struct fineindex *fine); /* NULL is allowed */
 
 /* The pieces of slice `at` of the index. Returns their number; 0: it has none. */
 size_t fineindex_pieces(const struct fineindex *fine, size_t at,

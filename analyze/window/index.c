@@ -3,10 +3,8 @@
 #include "analyze/window/index.h"
 
 #include "analyze/base/job.h"
-#include "analyze/window/fineindex.h"
 
 #define XXH_INLINE_ALL
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -101,54 +99,58 @@ uint64_t index_first_edge(struct timeorder_parts parts, uint64_t from_ns, uint64
 
 /* ---- The state of a pass ---- */
 
-void index_put_mappings(struct varint_writer *writer, const struct mappinglist *mappings) {
-    varint_put(writer, mappings->count);
-    for (size_t i = 0; i < mappings->count; i++) {
-        const struct mapping *mapping = &mappings->items[i];
-        varint_put(writer, mapping->start);
-        varint_put(writer, mapping->end - mapping->start);
-        varint_put(writer, mapping->born_ns);
-        varint_put(writer, mapping->context);
-        varint_put(writer, mapping->is_rest);
-    }
-}
-
-void index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings) {
-    uint64_t count = varint_get(reader);
-    for (uint64_t i = 0; i < count && !*reader->failed; i++) {
-        struct mapping mapping = {.start = varint_get(reader)};
-        uint64_t size = varint_get(reader);
-        mapping.born_ns = varint_get(reader);
-        mapping.context = (uint32_t)varint_get(reader);
-        mapping.is_rest = varint_get(reader) != 0;
-        *reader->failed |= size == 0 || __builtin_add_overflow(mapping.start, size, &mapping.end);
-        if (!*reader->failed) {
+void index_fields_mappings(const struct fields *fields, struct mappinglist *mappings) {
+    size_t count = mappings->count;
+    fields_size(fields, &count);
+    for (size_t i = 0; i < count && !fields_failed(fields); i++) {
+        struct mapping mapping = fields->out != NULL ? mappings->items[i] : (struct mapping){0};
+        uint64_t size = mapping.end - mapping.start;
+        fields_u64(fields, &mapping.start);
+        fields_u64(fields, &size);
+        fields_u64(fields, &mapping.born_ns);
+        fields_u32(fields, &mapping.context);
+        fields_bool(fields, &mapping.is_rest);
+        fields_require(fields,
+                       size != 0 && !__builtin_add_overflow(mapping.start, size, &mapping.end));
+        if (fields->in != NULL && !fields_failed(fields)) {
             mappinglist_add(mappings, &mapping);
         }
     }
 }
 
-struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass) {
+/* Of a pass, where a slice begins. */
+static void index_fields_state(const struct fields *fields, struct pass *pass) {
+    fields_u64(fields, &pass->inherited);
+    for (size_t i = 0; i < pass->stream_count; i++) {
+        fields_u64(fields, &pass->newest[i]);
+    }
+    index_fields_mappings(fields, &pass->mappings);
+}
+
+/* An end that came before its beginning. */
+static void index_fields_waited(const struct fields *fields, struct event_block *name,
+                                struct pairing_end *end) {
+    fields_u32(fields, &name->thread);
+    fields_u64(fields, &name->number);
+    fields_u32(fields, &end->thread);
+    fields_u32(fields, &end->tick);
+    fields_u64(fields, &end->time_ns);
+}
+
+struct index_entry *index_begin(struct index *index, uint64_t start_ns, struct pass *pass) {
     struct index_entry *entry;
     job_grow(&index->entries, &index->room, index->count, sizeof *index->entries);
     entry = &index->entries[index->count++];
     *entry = (struct index_entry){
         .start_ns = start_ns, .place.of_job = true, .state.of_job = true, .waited.of_job = true};
-    varint_put(&entry->state, pass->inherited);
-    for (size_t i = 0; i < pass->stream_count; i++) {
-        varint_put(&entry->state, pass->newest[i]);
-    }
-    index_put_mappings(&entry->state, &pass->mappings);
+    index_fields_state(&(struct fields){.out = &entry->state}, pass);
     return entry;
 }
 
 void index_note_waited(struct index_entry *entry, struct event_block name,
                        const struct pairing_end *end) {
-    varint_put(&entry->waited, name.thread);
-    varint_put(&entry->waited, name.number);
-    varint_put(&entry->waited, end->thread);
-    varint_put(&entry->waited, end->tick);
-    varint_put(&entry->waited, end->time_ns);
+    struct pairing_end noted = *end;
+    index_fields_waited(&(struct fields){.out = &entry->waited}, &name, &noted);
 }
 
 void index_restore(const struct index_entry *entry, struct pass *pass) {
@@ -156,11 +158,8 @@ void index_restore(const struct index_entry *entry, struct pass *pass) {
     const struct varint_writer *state = &entry->state;
     const struct varint_writer *waited = &entry->waited;
     struct varint_reader reader = {state->bytes, state->bytes + state->size, &failed};
-    pass->inherited = varint_get(&reader);
-    for (size_t i = 0; i < pass->stream_count; i++) {
-        pass->newest[i] = varint_get(&reader);
-    }
-    index_get_mappings(&reader, &pass->mappings);
+    const struct fields fields = {.in = &reader};
+    index_fields_state(&fields, pass);
     for (size_t i = 0; i < pass->mappings.count; i++) {
         uint32_t context = pass->mappings.items[i].context;
         failed |=
@@ -169,12 +168,9 @@ void index_restore(const struct index_entry *entry, struct pass *pass) {
     reader.next = waited->bytes;
     reader.end = waited->size != 0 ? waited->bytes + waited->size : waited->bytes;
     while (reader.next != reader.end && !failed) {
-        struct event_block name = {.thread = (uint32_t)varint_get(&reader)};
+        struct event_block name;
         struct pairing_end end;
-        name.number = varint_get(&reader);
-        end.thread = (uint32_t)varint_get(&reader);
-        end.tick = (uint32_t)varint_get(&reader);
-        end.time_ns = varint_get(&reader);
+        index_fields_waited(&fields, &name, &end);
         pairing_wait(pass->pairing, name, end);
     }
     if (failed) {
@@ -191,19 +187,15 @@ struct index_groups {
         struct slice *sums;
         size_t count;
     } levels[GROUP_LEVELS]; /* of GROUP, GROUP^2, ... slices */
-    struct job_memory *memory;
 };
 
 /* What does not go with the job. */
 static void index_end(void *what) {
     struct index *index = what;
-    fineindex_free(index->fine);
-    if (index->groups != NULL) {
-        struct job_memory *memory = index->groups->memory;
-        job_free(&memory);
-    }
-    texts_free(&index->texts);
+    job_free(&index->fine_memory);
+    job_free(&index->group_memory);
     job_free(&index->halved);
+    texts_free(&index->texts);
 }
 
 struct index *index_new(void) {
@@ -321,16 +313,11 @@ static void index_sum_groups(void *what) {
 
 void index_group(struct index *index, const struct replay_options *options) {
     struct index_grouping grouping = {.index = index, .options = options};
-    struct job_memory *memory = NULL;
-    struct index_groups *nobody = NULL;
     /* Of a sample, variances would be added up in another order, and differ in their last digits.
      */
-    if (index->facts.is_sampled || job_run(index_sum_groups, &grouping, &memory, NULL) != 0) {
-        return;
-    }
-    grouping.groups->memory = memory;
-    if (!atomic_compare_exchange_strong(&index->groups, &nobody, grouping.groups)) {
-        job_free(&memory);
+    if (!index->facts.is_sampled &&
+        job_run(index_sum_groups, &grouping, &index->group_memory, NULL) == 0) {
+        atomic_store(&index->groups, grouping.groups);
     }
 }
 
@@ -384,263 +371,166 @@ struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_block
     return cover;
 }
 
-/* ---- Into bytes ---- */
+/* ---- As bytes ---- */
 
 enum { PACKED_VERSION = 1 };
 
-static void index_put_double(struct varint_writer *bytes, double value) {
-    varint_put_bytes(bytes, &value, sizeof value);
-}
-
-void index_put_bytes(struct varint_writer *writer, const struct varint_writer *bytes) {
-    varint_put(writer, bytes->size);
-    varint_put_bytes(writer, bytes->bytes, bytes->size);
-}
-
-static void index_put_facts(struct varint_writer *bytes, const struct index_facts *facts) {
-    varint_put(bytes, facts->lost_allocs);
-    varint_put(bytes, facts->lost_frees);
-    varint_put(bytes, facts->sample_bytes);
-    varint_put(bytes, facts->waiting);
-    varint_put(bytes, facts->damaged);
-    varint_put(bytes, facts->gaps);
-    varint_put_signed(bytes, facts->highest);
-    varint_put_signed(bytes, facts->lowest);
-    varint_put_byte(bytes,
-                    (unsigned char)(facts->is_shared | facts->is_sampled << 1 |
-                                    facts->has_wrong_mapping << 2 | facts->has_missing << 3));
-    varint_put(bytes, facts->missing);
-}
-
-static void index_put_point(struct varint_writer *bytes, const struct memtrace_point *point) {
-    varint_put(bytes, point->time_ns);
-    varint_put(bytes, point->live_bytes);
-    varint_put(bytes, point->alloc_count);
-    varint_put(bytes, point->alloc_bytes);
-}
-
-static void index_put_marks(struct varint_writer *bytes, const struct marks *marks) {
-    varint_put(bytes, marks->total);
-    varint_put(bytes, marks->count);
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct model_mark *mark = &marks->items[i];
-        size_t length = strlen(mark->name);
-        varint_put(bytes, mark->time_ns);
-        varint_put(bytes, mark->thread);
-        varint_put(bytes, mark->what);
-        varint_put(bytes, mark->id);
-        varint_put(bytes, length);
-        varint_put_bytes(bytes, mark->name, length);
+static void index_fields_facts(const struct fields *fields, struct index_facts *facts) {
+    unsigned char flags = (unsigned char)(facts->is_shared | facts->is_sampled << 1 |
+                                          facts->has_wrong_mapping << 2 | facts->has_missing << 3);
+    fields_u64(fields, &facts->lost_allocs);
+    fields_u64(fields, &facts->lost_frees);
+    fields_u64(fields, &facts->sample_bytes);
+    fields_u64(fields, &facts->waiting);
+    fields_u64(fields, &facts->damaged);
+    fields_u64(fields, &facts->gaps);
+    fields_signed(fields, &facts->highest);
+    fields_signed(fields, &facts->lowest);
+    fields_raw(fields, &flags, 1);
+    fields_u32(fields, &facts->missing);
+    if (fields->in != NULL) {
+        facts->is_shared = (flags & 1) != 0;
+        facts->is_sampled = (flags & 2) != 0;
+        facts->has_wrong_mapping = (flags & 4) != 0;
+        facts->has_missing = (flags & 8) != 0;
     }
 }
 
-void index_put_slice(struct varint_writer *bytes, const struct slice *slice) {
-    const struct varint_writer packed = {.bytes = slice->bytes, .size = slice->size};
-    varint_put(bytes, slice->first_tick);
-    varint_put(bytes, slice->last_tick);
-    varint_put(bytes, slice->events);
-    varint_put_signed(bytes, slice->change);
-    varint_put_signed(bytes, slice->highest);
-    varint_put(bytes, slice->maximum_ns);
-    varint_put_byte(bytes, slice->at_maximum);
-    varint_put(bytes, slice->error_bytes);
-    index_put_double(bytes, slice->variance.total);
-    index_put_double(bytes, slice->variance.allocations);
-    index_put_double(bytes, slice->variance.live);
-    index_put_double(bytes, slice->variance.maximum);
-    varint_put(bytes, slice->contexts);
-    varint_put(bytes, slice->threads);
-    index_put_bytes(bytes, &packed);
+static void index_fields_point(const struct fields *fields, struct memtrace_point *point) {
+    fields_u64(fields, &point->time_ns);
+    fields_u64(fields, &point->live_bytes);
+    fields_u64(fields, &point->alloc_count);
+    fields_u64(fields, &point->alloc_bytes);
+}
+
+static void index_fields_points(const struct fields *fields, struct timepoints *points) {
+    fields_u32(fields, &points->shift);
+    fields_count(fields, &points->count, 9, TIMEPOINTS_PIECES);
+    fields_require(fields, points->shift >= MEMTRACE_TICK_SHIFT && points->shift <= 63);
+    for (size_t i = 0; i < points->count && !fields_failed(fields); i++) {
+        struct timepoints_piece *piece = &points->pieces[i];
+        fields_u64(fields, &piece->number);
+        index_fields_point(fields, &piece->highest);
+        index_fields_point(fields, &piece->last);
+    }
+}
+
+static void index_fields_samples(const struct fields *fields, struct index *index) {
+    fields_count(fields, &index->sample_count, 4, SIZE_MAX);
+    if (fields->in != NULL) {
+        index->samples = job_array(index->sample_count + 1, sizeof *index->samples);
+    }
+    for (size_t i = 0; i < index->sample_count; i++) {
+        index_fields_point(fields, &index->samples[i]);
+    }
+}
+
+static void index_fields_marks(const struct fields *fields, struct index *index) {
+    struct marks *marks = &index->marks;
+    fields_u64(fields, &marks->total);
+    fields_count(fields, &marks->count, 5, MODEL_MARKS);
+    fields_require(fields, marks->total >= marks->count);
+    if (fields->in != NULL) {
+        marks->room = marks->count + 1;
+        marks->items = job_array(marks->room, sizeof *marks->items);
+    }
+    for (size_t i = 0; i < marks->count && !fields_failed(fields); i++) {
+        struct model_mark *mark = &marks->items[i];
+        uint64_t length = fields->out != NULL ? strlen(mark->name) : 0;
+        fields_u64(fields, &mark->time_ns);
+        fields_u32(fields, &mark->thread);
+        fields_u32(fields, &mark->what);
+        fields_u64(fields, &mark->id);
+        fields_u64(fields, &length);
+        if (fields->out != NULL) {
+            varint_put_bytes(fields->out, mark->name, length);
+        } else {
+            const char *name = varint_get_bytes(fields->in, length);
+            mark->what &= UINT8_MAX;
+            mark->name = name != NULL ? texts_keep(&index->texts, name, (size_t)length) : "";
+        }
+    }
+}
+
+void index_fields_slice(const struct fields *fields, struct slice *slice) {
+    struct varint_writer bytes = {.bytes = slice->bytes, .size = slice->size};
+    unsigned char at_maximum = slice->at_maximum;
+    fields_u32(fields, &slice->first_tick);
+    fields_u32(fields, &slice->last_tick);
+    fields_u64(fields, &slice->events);
+    fields_signed(fields, &slice->change);
+    fields_signed(fields, &slice->highest);
+    fields_u64(fields, &slice->maximum_ns);
+    fields_raw(fields, &at_maximum, 1);
+    fields_u64(fields, &slice->error_bytes);
+    fields_double(fields, &slice->variance.total);
+    fields_double(fields, &slice->variance.allocations);
+    fields_double(fields, &slice->variance.live);
+    fields_double(fields, &slice->variance.maximum);
+    fields_u64(fields, &slice->contexts);
+    fields_u64(fields, &slice->threads);
+    fields_bytes(fields, &bytes);
+    if (fields->in != NULL) {
+        slice->at_maximum = at_maximum != 0;
+        slice->bytes = bytes.bytes;
+        slice->size = bytes.size;
+        fields_require(fields, slice->highest >= 0);
+    }
+}
+
+static void index_fields_entries(const struct fields *fields, struct index *index) {
+    size_t count = index->count;
+    fields_count(fields, &count, 50, INDEX_SLICES);
+    fields_require(fields, count != 0);
+    if (fields->in != NULL) {
+        index->entries = job_array(count + 1, sizeof *index->entries);
+        index->room = count + 1;
+    }
+    for (size_t i = 0; i < count && !fields_failed(fields); i++) {
+        struct index_entry *entry = &index->entries[i];
+        fields_u64(fields, &entry->start_ns);
+        fields_bytes(fields, &entry->place);
+        fields_bytes(fields, &entry->state);
+        fields_bytes(fields, &entry->waited);
+        index_fields_slice(fields, &entry->slice);
+        fields_require(fields,
+                       i == 0 ? entry->start_ns == 0
+                              : entry->start_ns > entry[-1].start_ns && entry->place.size != 0);
+        if (fields->in != NULL) {
+            index->count++;
+        }
+    }
+}
+
+static void index_fields(const struct fields *fields, struct index *index) {
+    index_fields_facts(fields, &index->facts);
+    index_fields_points(fields, &index->points);
+    index_fields_samples(fields, index);
+    index_fields_marks(fields, index);
+    index_fields_slice(fields, &index->all);
+    index_fields_entries(fields, index);
 }
 
 void index_pack(const struct index *index, struct index_cover cover, struct varint_writer *bytes) {
+    const struct fields fields = {.out = bytes};
     varint_put(bytes, PACKED_VERSION);
     varint_put(bytes, cover.blocks);
     varint_put_bytes(bytes, cover.hash, sizeof cover.hash);
-    index_put_facts(bytes, &index->facts);
-    varint_put(bytes, index->points.shift);
-    varint_put(bytes, index->points.count);
-    for (size_t i = 0; i < index->points.count; i++) {
-        const struct timepoints_piece *piece = &index->points.pieces[i];
-        varint_put(bytes, piece->number);
-        index_put_point(bytes, &piece->highest);
-        index_put_point(bytes, &piece->last);
-    }
-    varint_put(bytes, index->sample_count);
-    for (size_t i = 0; i < index->sample_count; i++) {
-        index_put_point(bytes, &index->samples[i]);
-    }
-    index_put_marks(bytes, &index->marks);
-    index_put_slice(bytes, &index->all);
-    varint_put(bytes, index->count);
-    for (size_t i = 0; i < index->count; i++) {
-        const struct index_entry *entry = &index->entries[i];
-        varint_put(bytes, entry->start_ns);
-        index_put_bytes(bytes, &entry->place);
-        index_put_bytes(bytes, &entry->state);
-        index_put_bytes(bytes, &entry->waited);
-        index_put_slice(bytes, &entry->slice);
-    }
-}
-
-/* ---- From bytes ---- */
-
-static double index_get_double(struct varint_reader *reader) {
-    const void *at = varint_get_bytes(reader, sizeof(double));
-    double value = 0;
-    if (at != NULL) {
-        memcpy(&value, at, sizeof value);
-    }
-    *reader->failed |= !isfinite(value);
-    return value;
-}
-
-void index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes) {
-    uint64_t size = varint_get(reader);
-    const void *at = varint_get_bytes(reader, size);
-    *bytes = (struct varint_writer){.of_job = true};
-    if (at != NULL && size != 0) {
-        bytes->bytes = job_array(size, 1);
-        bytes->size = bytes->capacity = (size_t)size;
-        memcpy(bytes->bytes, at, size);
-    }
-}
-
-static void index_get_facts(struct varint_reader *reader, struct index_facts *facts) {
-    unsigned flags;
-    facts->lost_allocs = varint_get(reader);
-    facts->lost_frees = varint_get(reader);
-    facts->sample_bytes = varint_get(reader);
-    facts->waiting = varint_get(reader);
-    facts->damaged = varint_get(reader);
-    facts->gaps = varint_get(reader);
-    facts->highest = varint_get_signed(reader);
-    facts->lowest = varint_get_signed(reader);
-    flags = varint_get_byte(reader);
-    facts->is_shared = (flags & 1) != 0;
-    facts->is_sampled = (flags & 2) != 0;
-    facts->has_wrong_mapping = (flags & 4) != 0;
-    facts->has_missing = (flags & 8) != 0;
-    facts->missing = (uint32_t)varint_get(reader);
-}
-
-static struct memtrace_point index_get_point(struct varint_reader *reader) {
-    struct memtrace_point point = {.time_ns = varint_get(reader)};
-    point.live_bytes = varint_get(reader);
-    point.alloc_count = varint_get(reader);
-    point.alloc_bytes = varint_get(reader);
-    return point;
-}
-
-/* How many items follow, each of at least so many bytes: no more than there is room for. */
-static size_t index_get_count(struct varint_reader *reader, size_t least_bytes, size_t most) {
-    uint64_t count = varint_get(reader);
-    if (count > most || count > (uint64_t)(reader->end - reader->next) / least_bytes) {
-        *reader->failed = true;
-        return 0;
-    }
-    return (size_t)count;
-}
-
-static void index_get_points(struct varint_reader *reader, struct timepoints *points) {
-    uint64_t shift = varint_get(reader);
-    points->count = index_get_count(reader, 9, TIMEPOINTS_PIECES);
-    points->shift = (unsigned)shift;
-    *reader->failed |= shift < MEMTRACE_TICK_SHIFT || shift > 63;
-    for (size_t i = 0; i < points->count && !*reader->failed; i++) {
-        struct timepoints_piece *piece = &points->pieces[i];
-        piece->number = varint_get(reader);
-        piece->highest = index_get_point(reader);
-        piece->last = index_get_point(reader);
-    }
-}
-
-static void index_get_samples(struct varint_reader *reader, struct index *index) {
-    index->sample_count = index_get_count(reader, 4, SIZE_MAX);
-    index->samples = job_array(index->sample_count + 1, sizeof *index->samples);
-    for (size_t i = 0; i < index->sample_count; i++) {
-        index->samples[i] = index_get_point(reader);
-    }
-}
-
-static void index_get_marks(struct varint_reader *reader, struct index *index) {
-    uint64_t total = varint_get(reader);
-    size_t count = index_get_count(reader, 5, MODEL_MARKS);
-    for (size_t i = 0; i < count && !*reader->failed; i++) {
-        struct timeorder_event mark = {.event.time_ns = varint_get(reader)};
-        uint64_t length;
-        const char *name;
-        mark.thread = (uint32_t)varint_get(reader);
-        mark.event.operation = (uint8_t)varint_get(reader);
-        mark.event.id = varint_get(reader);
-        length = varint_get(reader);
-        name = varint_get_bytes(reader, length);
-        mark.event.text = name != NULL ? texts_keep(&index->texts, name, (size_t)length) : "";
-        marks_add(&index->marks, &mark);
-    }
-    index->marks.total = total;
-    *reader->failed |= total < count;
-}
-
-void index_get_slice(struct varint_reader *reader, struct slice *slice) {
-    struct varint_writer bytes;
-    slice->first_tick = (uint32_t)varint_get(reader);
-    slice->last_tick = (uint32_t)varint_get(reader);
-    slice->events = varint_get(reader);
-    slice->change = varint_get_signed(reader);
-    slice->highest = varint_get_signed(reader);
-    slice->maximum_ns = varint_get(reader);
-    slice->at_maximum = varint_get_byte(reader) != 0;
-    slice->error_bytes = varint_get(reader);
-    slice->variance.total = index_get_double(reader);
-    slice->variance.allocations = index_get_double(reader);
-    slice->variance.live = index_get_double(reader);
-    slice->variance.maximum = index_get_double(reader);
-    slice->contexts = varint_get(reader);
-    slice->threads = varint_get(reader);
-    index_get_bytes(reader, &bytes);
-    slice->bytes = bytes.bytes;
-    slice->size = bytes.size;
-    *reader->failed |= slice->highest < 0;
-}
-
-static void index_get_entries(struct varint_reader *reader, struct index *index) {
-    size_t count = index_get_count(reader, 50, INDEX_SLICES);
-    *reader->failed |= count == 0;
-    index->entries = job_array(count + 1, sizeof *index->entries);
-    index->room = count + 1;
-    for (size_t i = 0; i < count && !*reader->failed; i++) {
-        struct index_entry *entry = &index->entries[index->count++];
-        entry->start_ns = varint_get(reader);
-        index_get_bytes(reader, &entry->place);
-        index_get_bytes(reader, &entry->state);
-        index_get_bytes(reader, &entry->waited);
-        index_get_slice(reader, &entry->slice);
-        *reader->failed |= i == 0 ? entry->start_ns != 0
-                                  : entry->start_ns <= entry[-1].start_ns || entry->place.size == 0;
-    }
+    index_fields(&fields, (struct index *)(uintptr_t)index);
 }
 
 struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
                            struct varint_reader *reader) {
+    const struct fields fields = {.in = reader};
     struct index *index = index_new();
-    const void *hash;
     *reader->failed = false;
     reader->next = bytes;
     reader->end = bytes + size;
     if (varint_get(reader) != PACKED_VERSION) {
         return NULL;
     }
-    cover->blocks = varint_get(reader);
-    hash = varint_get_bytes(reader, sizeof cover->hash);
-    if (hash != NULL) {
-        memcpy(cover->hash, hash, sizeof cover->hash);
-    }
-    index_get_facts(reader, &index->facts);
-    index_get_points(reader, &index->points);
-    index_get_samples(reader, index);
-    index_get_marks(reader, index);
-    index_get_slice(reader, &index->all);
-    index_get_entries(reader, index);
+    fields_u64(&fields, &cover->blocks);
+    fields_raw(&fields, cover->hash, sizeof cover->hash);
+    index_fields(&fields, index);
     return *reader->failed ? NULL : index;
 }

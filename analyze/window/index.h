@@ -19,6 +19,7 @@
 #include "analyze/replay/marks.h"
 #include "analyze/replay/pass.h"
 #include "analyze/replay/timeorder.h"
+#include "analyze/window/fields.h"
 
 #include <stdatomic.h>
 
@@ -62,7 +63,9 @@ struct index {
     _Atomic(struct fineindex *) fine;      /* fineindex.h; NULL: none yet */
     atomic_bool has_looked;                /* in the cache for one */
     _Atomic(struct index_groups *) groups; /* index_group(); NULL: none yet */
-    struct job_memory *halved;             /* of index_halve() */
+    struct job_memory *fine_memory;        /* of all that ever were there: some may be in use */
+    struct job_memory *group_memory;
+    struct job_memory *halved; /* of index_halve() */
 };
 
 struct index *index_new(void); /* of the present job */
@@ -74,7 +77,7 @@ uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t l
 uint64_t index_first_edge(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events);
 
 /* The slice that begins now. */
-struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass);
+struct index_entry *index_begin(struct index *index, uint64_t start_ns, struct pass *pass);
 void index_note_waited(struct index_entry *entry, struct event_block name,
                        const struct pairing_end *end);
 /* Frees it early. */
@@ -127,13 +130,7 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
 struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
                            struct varint_reader *reader);
 
-/* Strings of bytes with their size before them; slices; mappings. What is got is the present job's;
- * of damaged ones the reader fails. */
-void index_put_bytes(struct varint_writer *writer, const struct varint_writer *bytes);
-void index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes);
-void index_put_slice(struct varint_writer *writer, const struct slice *slice);
-void index_get_slice(struct varint_reader *reader, struct slice *slice);
-void index_put_mappings(struct varint_writer *writer, const struct mappinglist *mappings);
-void index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings);
+void index_fields_slice(const struct fields *fields, struct slice *slice);
+void index_fields_mappings(const struct fields *fields, struct mappinglist *mappings);
 
 #endif

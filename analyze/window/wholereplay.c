@@ -134,20 +134,6 @@ static void wholereplay_end_slice(struct wholereplay_run *run) {
     pass_cut(run->pass, &entry->slice);
 }
 
-/* The places that the slices begin at become theirs. */
-static void wholereplay_give_places(struct wholereplay_run *run) {
-    const struct varint_writer *first = &run->replay->place;
-    for (size_t i = run->first_slice; i < run->index->count; i++) {
-        struct index_entry *entry = &run->index->entries[i];
-        size_t edge = run->edge_of[i - run->first_slice];
-        if (edge == SIZE_MAX) {
-            varint_put_bytes(&entry->place, first->bytes, first->size);
-        } else {
-            timeorder_take_place(&run->order, edge, &entry->place);
-        }
-    }
-}
-
 /* ---- Looking on ---- */
 
 static void wholereplay_begin_window(void *context, uint64_t time_ns) {
@@ -317,13 +303,14 @@ static void wholereplay_start_pass(struct wholereplay_run *run, const struct mod
 
 /* ---- The run ---- */
 
-/* Keeps what the next run needs. */
-static void wholereplay_finish(struct wholereplay_run *run, const struct timeorder *order,
-                               uint64_t repeated, uint64_t until_ns) {
+/* Keeps what the next run needs, unless this was the last. */
+static void wholereplay_finish(struct wholereplay_run *run, uint64_t repeated) {
+    const struct timeorder *order = &run->order;
     struct wholereplay *replay = run->replay;
     struct index_facts *facts = &run->index->facts;
     struct pass *pass = run->pass;
     struct accounts *accounts = &pass->accounts;
+    struct peakbound *bound = &pass->bound;
     replay->unreadable += order->damaged - repeated;
     facts->damaged = repeated + replay->unreadable;
     facts->gaps = order->gaps;
@@ -334,20 +321,17 @@ static void wholereplay_finish(struct wholereplay_run *run, const struct timeord
     facts->has_missing |= accounts->cells[pass->missing].class != 0;
     replay->now = wholereplay_state_now(accounts);
     replay->crest = accounts->crest;
-    replay->until_ns = until_ns;
+    replay->until_ns = run->until_ns;
     replay->blocks = index_cover(order->parts, UINT64_MAX).blocks;
     accounts_end(accounts); /* their memory is needed no more, and much of it */
-}
-
-static void wholereplay_finish_all(struct wholereplay_run *run) {
-    struct index_facts *facts = &run->index->facts;
-    struct peakbound *bound = &run->pass->bound;
-    peakbound_error(bound, 0); /* ends the last window */
-    facts->highest = bound->highest;
-    facts->lowest = bound->lowest;
-    facts->is_shared = bound->is_shared;
-    wholereplay_free_pass(run->pass);
-    run->replay->pass = NULL;
+    if (run->until_ns == UINT64_MAX) {
+        peakbound_error(bound, 0); /* ends the last window */
+        facts->highest = bound->highest;
+        facts->lowest = bound->lowest;
+        facts->is_shared = bound->is_shared;
+        wholereplay_free_pass(pass);
+        replay->pass = NULL;
+    }
 }
 
 static void wholereplay_run_in_job(void *what) {
@@ -392,14 +376,20 @@ static void wholereplay_run_in_job(void *what) {
         run->result = WHOLEREPLAY_ANEW;
         return;
     }
-    wholereplay_give_places(run);
+    /* The places that the slices begin at become theirs. */
+    for (size_t i = run->first_slice; i < run->index->count; i++) {
+        struct varint_writer *place = &run->index->entries[i].place;
+        size_t edge = run->edge_of[i - run->first_slice];
+        if (edge == SIZE_MAX) {
+            varint_put_bytes(place, replay->place.bytes, replay->place.size);
+        } else {
+            timeorder_take_place(order, edge, place);
+        }
+    }
     index_shrink(run->index);
     replay->place.size = 0;
     timeorder_put_place(order, &replay->place);
-    wholereplay_finish(run, order, repeated, run->until_ns);
-    if (run->until_ns == UINT64_MAX) {
-        wholereplay_finish_all(run);
-    }
+    wholereplay_finish(run, repeated);
     job_release(run->index->samples);
     run->index->samples = run->samples;
     run->index->sample_count = replay->next_sample;
@@ -430,163 +420,131 @@ enum wholereplay_result wholereplay_run(struct wholereplay *replay, const struct
 
 /* ---- As bytes ---- */
 
-static void wholereplay_put_crest(struct varint_writer *bytes, const struct accounts_crest *crest) {
-    varint_put(bytes, (uint64_t)crest->live);
-    varint_put(bytes, crest->time_ns);
-    varint_put(bytes, crest->alloc_units);
-    varint_put(bytes, crest->alloc_bytes);
+static void wholereplay_fields_crest(const struct fields *fields, struct accounts_crest *crest) {
+    fields_u64(fields, (uint64_t *)&crest->live);
+    fields_u64(fields, &crest->time_ns);
+    fields_u64(fields, &crest->alloc_units);
+    fields_u64(fields, &crest->alloc_bytes);
 }
 
-static struct accounts_crest wholereplay_get_crest(struct varint_reader *reader) {
-    struct accounts_crest crest = {.live = (int64_t)varint_get(reader)};
-    crest.time_ns = varint_get(reader);
-    crest.alloc_units = varint_get(reader);
-    crest.alloc_bytes = varint_get(reader);
-    return crest;
+static void wholereplay_fields_living(const struct fields *fields, struct event_block *name,
+                                      struct pairing_block *block) {
+    fields_u64(fields, &name->number);
+    fields_u32(fields, &name->thread);
+    fields_u64(fields, &block->size);
+    fields_u64(fields, &block->weight);
+    fields_u32(fields, &block->context);
+    fields_u32(fields, &block->tick);
 }
 
-static int wholereplay_put_living(void *context, struct event_block name,
+static void wholereplay_fields_waiting(const struct fields *fields, struct event_block *name,
+                                       struct pairing_end *end) {
+    fields_u64(fields, &name->number);
+    fields_u32(fields, &name->thread);
+    fields_u32(fields, &end->thread);
+    fields_u32(fields, &end->tick);
+    fields_u64(fields, &end->time_ns);
+}
+
+static int wholereplay_put_living(void *fields, struct event_block name,
                                   const struct pairing_block *block) {
-    struct varint_writer *bytes = context;
-    varint_put(bytes, name.number);
-    varint_put(bytes, name.thread);
-    varint_put(bytes, block->size);
-    varint_put(bytes, block->weight);
-    varint_put(bytes, block->context);
-    varint_put(bytes, block->tick);
+    struct pairing_block put = *block;
+    wholereplay_fields_living(fields, &name, &put);
     return 0;
 }
 
-static int wholereplay_put_waiting(void *context, struct event_block name,
+static int wholereplay_put_waiting(void *fields, struct event_block name,
                                    const struct pairing_end *end) {
-    struct varint_writer *bytes = context;
-    varint_put(bytes, name.number);
-    varint_put(bytes, name.thread);
-    varint_put(bytes, end->thread);
-    varint_put(bytes, end->tick);
-    varint_put(bytes, end->time_ns);
+    struct pairing_end put = *end;
+    wholereplay_fields_waiting(fields, &name, &put);
     return 0;
 }
 
-static void wholereplay_get_pairing(struct varint_reader *reader, struct pairing *pairing) {
-    uint64_t living = varint_get(reader);
-    uint64_t waiting = varint_get(reader);
+static void wholereplay_fields_pairing(const struct fields *fields, struct pairing *pairing) {
+    const struct pairing_visitor visitor = {.lives = wholereplay_put_living,
+                                            .waits = wholereplay_put_waiting,
+                                            .context = (void *)(uintptr_t)fields};
+    uint64_t living = pairing_living(pairing);
+    uint64_t waiting = pairing_waiting(pairing);
+    struct event_block name;
+    struct pairing_block block;
     struct pairing_end end;
-    for (; living != 0 && !*reader->failed; living--) {
-        struct event_block name = {.number = varint_get(reader)};
-        struct pairing_block block = {0};
-        name.thread = (uint32_t)varint_get(reader);
-        block.size = varint_get(reader);
-        block.weight = varint_get(reader);
-        block.context = (uint32_t)varint_get(reader);
-        block.tick = (uint32_t)varint_get(reader);
-        *reader->failed |= pairing_add(pairing, name, &block, &end) != 0; /* nothing waits yet */
+    fields_u64(fields, &living);
+    fields_u64(fields, &waiting);
+    if (fields->out != NULL) {
+        pairing_each(pairing, &visitor);
+        return;
     }
-    for (; waiting != 0 && !*reader->failed; waiting--) {
-        struct event_block name = {.number = varint_get(reader)};
-        name.thread = (uint32_t)varint_get(reader);
-        end.thread = (uint32_t)varint_get(reader);
-        end.tick = (uint32_t)varint_get(reader);
-        end.time_ns = varint_get(reader);
+    for (; living != 0 && !fields_failed(fields); living--) {
+        wholereplay_fields_living(fields, &name, &block);
+        fields_require(fields, pairing_add(pairing, name, &block, &end) == 0); /* none waits yet */
+    }
+    for (; waiting != 0 && !fields_failed(fields); waiting--) {
+        wholereplay_fields_waiting(fields, &name, &end);
         pairing_wait(pairing, name, end);
     }
 }
 
-static void wholereplay_put_bound(struct varint_writer *bytes, const struct peakbound *bound,
-                                  size_t streams) {
+/* As they lie in memory: the machine that goes on is this one. */
+static void wholereplay_fields_bound(const struct fields *fields, struct peakbound *bound,
+                                     size_t streams) {
+    const struct peakbound room = *bound;
     size_t current = bound->current != NULL ? (size_t)(bound->current - bound->streams) + 1 : 0;
-    varint_put_bytes(bytes, bound->streams, streams * sizeof *bound->streams);
-    varint_put(bytes, bound->active_count);
-    varint_put_bytes(bytes, bound->active, bound->active_count * sizeof *bound->active);
-    varint_put(bytes, current);
-    varint_put_bytes(bytes, bound, sizeof *bound);
-}
-
-static void wholereplay_get_bound(struct varint_reader *reader, struct peakbound *bound,
-                                  size_t streams) {
-    const void *runs = varint_get_bytes(reader, streams * sizeof *bound->streams);
-    size_t active_count = (size_t)varint_get(reader);
-    const void *active = active_count <= streams
-                             ? varint_get_bytes(reader, active_count * sizeof *bound->active)
-                             : NULL;
-    size_t current = (size_t)varint_get(reader);
-    const void *told = varint_get_bytes(reader, sizeof *bound);
-    struct peakbound room = *bound;
-    if (runs == NULL || active == NULL || told == NULL || current > streams) {
-        *reader->failed = true;
+    struct peakbound told = *bound;
+    fields_raw(fields, bound->streams, streams * sizeof *bound->streams);
+    fields_count(fields, &bound->active_count, 1, streams);
+    fields_raw(fields, bound->active, bound->active_count * sizeof *bound->active);
+    fields_size(fields, &current);
+    fields_raw(fields, &told, sizeof told);
+    fields_require(fields, current <= streams);
+    if (fields->in == NULL || fields_failed(fields)) {
         return;
     }
-    memcpy(bound, told, sizeof *bound);
-    bound->streams = room.streams;
-    bound->active = room.active;
-    bound->active_count = active_count;
-    bound->current = current != 0 ? &bound->streams[current - 1] : NULL;
-    memcpy(bound->streams, runs, streams * sizeof *bound->streams);
-    memcpy(bound->active, active, active_count * sizeof *bound->active);
-    for (size_t i = 0; i < active_count; i++) {
-        *reader->failed |= bound->active[i] >= streams;
+    told.streams = room.streams;
+    told.active = room.active;
+    told.active_count = bound->active_count;
+    told.current = current != 0 ? &told.streams[current - 1] : NULL;
+    *bound = told;
+    for (size_t i = 0; i < bound->active_count; i++) {
+        fields_require(fields, bound->active[i] < streams);
     }
+}
+
+/* What stands behind the index. */
+static void wholereplay_fields(const struct fields *fields, struct wholereplay *replay) {
+    struct pass *pass = replay->pass;
+    fields_u64(fields, &replay->until_ns);
+    fields_u64(fields, &replay->unreadable);
+    fields_u64(fields, (uint64_t *)&replay->live);
+    wholereplay_fields_crest(fields, &replay->now);
+    wholereplay_fields_crest(fields, &replay->crest);
+    fields_u64(fields, &replay->point_ns);
+    fields_u64(fields, &replay->next_point_ns);
+    fields_size(fields, &replay->next_sample);
+    fields_count(fields, &replay->stream_count, 1, SIZE_MAX);
+    if (fields->in != NULL) {
+        replay->streams = job_array(replay->stream_count + 1, sizeof *replay->streams);
+        pass->newest = job_array(replay->stream_count + 1, sizeof *pass->newest);
+        pass->pairing = pairing_new();
+        peakbound_start(&pass->bound, replay->stream_count);
+    }
+    for (size_t i = 0; i < replay->stream_count; i++) {
+        fields_u32(fields, &replay->streams[i]);
+        fields_u64(fields, &pass->newest[i]);
+    }
+    fields_bytes(fields, &replay->place);
+    wholereplay_fields_bound(fields, &pass->bound, replay->stream_count);
+    index_fields_mappings(fields, &pass->mappings);
+    fields_u64(fields, &pass->inherited);
+    fields_bool(fields, &pass->has_wrong_mapping);
+    wholereplay_fields_pairing(fields, pass->pairing);
 }
 
 void wholereplay_pack(const struct wholereplay *replay, struct timeorder_parts parts,
                       struct varint_writer *bytes) {
-    const struct pairing_visitor visitor = {
-        .lives = wholereplay_put_living, .waits = wholereplay_put_waiting, .context = bytes};
-    const struct pass *pass = replay->pass;
+    const struct fields fields = {.out = bytes};
     index_pack(replay->index, index_cover(parts, replay->blocks), bytes);
-    varint_put(bytes, replay->until_ns);
-    varint_put(bytes, replay->unreadable);
-    varint_put(bytes, (uint64_t)replay->live);
-    wholereplay_put_crest(bytes, &replay->now);
-    wholereplay_put_crest(bytes, &replay->crest);
-    varint_put(bytes, replay->point_ns);
-    varint_put(bytes, replay->next_point_ns);
-    varint_put(bytes, replay->next_sample);
-    varint_put(bytes, replay->stream_count);
-    for (size_t i = 0; i < replay->stream_count; i++) {
-        varint_put(bytes, replay->streams[i]);
-        varint_put(bytes, pass->newest[i]);
-    }
-    index_put_bytes(bytes, &replay->place);
-    wholereplay_put_bound(bytes, &pass->bound, replay->stream_count);
-    index_put_mappings(bytes, &pass->mappings);
-    varint_put(bytes, pass->inherited);
-    varint_put(bytes, pass->has_wrong_mapping);
-    varint_put(bytes, pairing_living(pass->pairing));
-    varint_put(bytes, pairing_waiting(pass->pairing));
-    pairing_each(pass->pairing, &visitor);
-}
-
-/* What stands behind the index. */
-static void wholereplay_get_state(struct wholereplay *replay, struct varint_reader *reader) {
-    struct pass *pass = replay->pass = job_array(1, sizeof *pass);
-    replay->until_ns = varint_get(reader);
-    replay->unreadable = varint_get(reader);
-    replay->live = (int64_t)varint_get(reader);
-    replay->now = wholereplay_get_crest(reader);
-    replay->crest = wholereplay_get_crest(reader);
-    replay->point_ns = varint_get(reader);
-    replay->next_point_ns = varint_get(reader);
-    replay->next_sample = (size_t)varint_get(reader);
-    replay->stream_count = (size_t)varint_get(reader);
-    *reader->failed |= replay->stream_count > (size_t)(reader->end - reader->next);
-    if (*reader->failed) {
-        return;
-    }
-    replay->streams = job_array(replay->stream_count + 1, sizeof *replay->streams);
-    pass->newest = job_array(replay->stream_count + 1, sizeof *pass->newest);
-    pass->pairing = pairing_new();
-    peakbound_start(&pass->bound, replay->stream_count);
-    for (size_t i = 0; i < replay->stream_count; i++) {
-        replay->streams[i] = (uint32_t)varint_get(reader);
-        pass->newest[i] = varint_get(reader);
-    }
-    index_get_bytes(reader, &replay->place);
-    wholereplay_get_bound(reader, &pass->bound, replay->stream_count);
-    index_get_mappings(reader, &pass->mappings);
-    pass->inherited = varint_get(reader);
-    pass->has_wrong_mapping = varint_get(reader) != 0;
-    wholereplay_get_pairing(reader, pass->pairing);
+    wholereplay_fields(&fields, (struct wholereplay *)(uintptr_t)replay);
 }
 
 struct wholereplay_bytes {
@@ -605,7 +563,8 @@ static void wholereplay_unpack_in_job(void *what) {
     replay->index = index_unpack(from->bytes, from->size, &cover, &rest);
     replay->blocks = cover.blocks;
     if (replay->index != NULL && index_covers(cover, index_cover(from->parts, cover.blocks))) {
-        wholereplay_get_state(replay, &rest);
+        replay->pass = job_array(1, sizeof *replay->pass);
+        wholereplay_fields(&(struct fields){.in = &rest}, replay);
     } else {
         failed = true;
     }
