@@ -73,25 +73,9 @@ void slice_put_context(struct slice_writer *writer, const struct slice_context *
     writer->slice->contexts++;
 }
 
-static void slice_put_thread(struct slice_writer *writer, const struct slice_thread *thread) {
-    struct varint_writer *bytes = &writer->bytes;
-    varint_put(bytes, thread->id);
-    varint_put(bytes, thread->alloc_units);
-    varint_put(bytes, thread->alloc_bytes);
-    varint_put(bytes, thread->free_units);
-    varint_put(bytes, thread->free_bytes);
-    varint_put(bytes, thread->foreign);
-    writer->slice->threads++;
-}
-
-static void slice_put_foreign(struct slice_writer *writer, const struct slice_foreign *foreign) {
-    varint_put(&writer->bytes, foreign->owner);
-    varint_put(&writer->bytes, foreign->units);
-    varint_put(&writer->bytes, foreign->bytes);
-}
-
 bool slice_put_thread_of(struct slice_writer *writer, struct slice_thread thread,
                          const struct foreign *foreign, size_t *next) {
+    struct varint_writer *bytes = &writer->bytes;
     size_t first = *next;
     while (*next < foreign->count && foreign->pairs[*next].freer == thread.id) {
         ++*next;
@@ -100,10 +84,17 @@ bool slice_put_thread_of(struct slice_writer *writer, struct slice_thread thread
     if ((thread.alloc_units | thread.free_units | thread.foreign) == 0) {
         return false;
     }
-    slice_put_thread(writer, &thread);
+    varint_put(bytes, thread.id);
+    varint_put(bytes, thread.alloc_units);
+    varint_put(bytes, thread.alloc_bytes);
+    varint_put(bytes, thread.free_units);
+    varint_put(bytes, thread.free_bytes);
+    varint_put(bytes, thread.foreign);
+    writer->slice->threads++;
     for (size_t i = first; i < *next; i++) {
-        const struct model_foreign *from = &foreign->pairs[i];
-        slice_put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
+        varint_put(bytes, foreign->pairs[i].owner);
+        varint_put(bytes, foreign->pairs[i].blocks);
+        varint_put(bytes, foreign->pairs[i].bytes);
     }
     return true;
 }
@@ -125,20 +116,11 @@ void slice_read(struct slice_reader *reader, const struct slice *slice) {
     };
 }
 
-static void slice_get_lifetimes(struct varint_reader *bytes, uint64_t *lifetimes, uint64_t unit) {
-    uint64_t mask = varint_get(bytes);
-    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        lifetimes[i] = mask >> i & 1 ? varint_get(bytes) * unit : 0;
-    }
-}
-
-static double slice_get_double(struct varint_reader *bytes) {
-    double value = 0;
-    const void *at = varint_get_bytes(bytes, sizeof value);
-    if (at != NULL) {
-        memcpy(&value, at, sizeof value);
-    }
-    *bytes->failed |= !isfinite(value);
+static double slice_take_double(const unsigned char **at, bool *failed) {
+    double value;
+    memcpy(&value, *at, sizeof value);
+    *at += sizeof value;
+    *failed |= !isfinite(value);
     return value;
 }
 
@@ -149,15 +131,13 @@ enum {
                  2 * (int)sizeof(double)
 };
 
-/* As the rest of slice_next_context(), where MOST_BYTES are there: windows are sums of millions of
- * contexts, and most of what they cost is to read these. */
-static bool slice_take_context(struct slice_reader *reader, struct slice_context *context) {
-    const unsigned char *at = reader->bytes.next;
-    bool *failed = reader->bytes.failed;
+/* From `at` on, where MOST_BYTES are there: windows are sums of millions of contexts, and most of
+ * what they cost is to read these. Returns where it ends. */
+static const unsigned char *slice_take_context(const unsigned char *at, uint32_t last_id,
+                                               struct slice_context *context, bool *failed) {
     uint64_t unit;
     unsigned has;
-    *context = (struct slice_context){.id = reader->last_id + (uint32_t)varint_take(&at, failed)};
-    reader->last_id = context->id;
+    *context = (struct slice_context){.id = last_id + (uint32_t)varint_take(&at, failed)};
     has = *at++;
     unit = has & HAS_WHOLE ? ACCOUNTS_ONE : 1;
     context->alloc_bytes = varint_take(&at, failed);
@@ -173,42 +153,34 @@ static bool slice_take_context(struct slice_reader *reader, struct slice_context
         }
     }
     context->temporary = has & HAS_TEMPORARY ? varint_take(&at, failed) * unit : 0;
-    reader->bytes.next = at;
     if (has & HAS_VARIANCE) {
-        context->total_variance = slice_get_double(&reader->bytes);
-        context->live_variance = slice_get_double(&reader->bytes);
+        context->total_variance = slice_take_double(&at, failed);
+        context->live_variance = slice_take_double(&at, failed);
     }
-    return !reader->failed;
+    return at;
 }
 
 bool slice_next_context(struct slice_reader *reader, struct slice_context *context) {
     struct varint_reader *bytes = &reader->bytes;
-    unsigned has;
-    uint64_t unit;
+    size_t left = (size_t)(bytes->end - bytes->next);
     if (reader->contexts == 0 || reader->failed) {
         return false;
     }
     reader->contexts--;
-    if (bytes->end - bytes->next >= MOST_BYTES) {
-        return slice_take_context(reader, context);
+    if (left >= MOST_BYTES) {
+        bytes->next = slice_take_context(bytes->next, reader->last_id, context, &reader->failed);
+    } else { /* of a copy with room behind it */
+        unsigned char last[MOST_BYTES] = {0};
+        size_t taken;
+        if (left != 0) {
+            memcpy(last, bytes->next, left);
+        }
+        taken =
+            (size_t)(slice_take_context(last, reader->last_id, context, &reader->failed) - last);
+        reader->failed |= taken > left;
+        bytes->next += taken <= left ? taken : left;
     }
-    *context = (struct slice_context){.id = reader->last_id + (uint32_t)varint_get(bytes)};
     reader->last_id = context->id;
-    has = varint_get_byte(bytes);
-    unit = has & HAS_WHOLE ? ACCOUNTS_ONE : 1;
-    context->alloc_bytes = varint_get(bytes);
-    context->alloc_units = varint_get(bytes) * unit;
-    context->peak = varint_unzigzag(varint_get(bytes));
-    if (has & HAS_FREES) {
-        context->free_bytes = varint_get(bytes);
-        context->free_units = varint_get(bytes) * unit;
-        slice_get_lifetimes(bytes, context->lifetimes, unit);
-    }
-    context->temporary = has & HAS_TEMPORARY ? varint_get(bytes) * unit : 0;
-    if (has & HAS_VARIANCE) {
-        context->total_variance = slice_get_double(bytes);
-        context->live_variance = slice_get_double(bytes);
-    }
     return !reader->failed;
 }
 
@@ -243,11 +215,25 @@ void slice_next_foreign(struct slice_reader *reader, struct slice_foreign *forei
 
 /* ---- Joining ---- */
 
-/* Whether the maximum of both is in the right one. What other classes hold may still change while
- * the heap is at its maximum, so of the same height the later moment counts. */
-static bool is_right_higher(const struct slice *left, const struct slice *right) {
-    return wrap_add(left->change, right->highest) > left->highest ||
-           (left->at_maximum && right->highest == 0);
+bool slice_add_totals(struct slice *left, const struct slice *right) {
+    /* What other classes hold may still change while the heap is at its maximum, so of the same
+     * height the later moment counts. */
+    bool is_right = wrap_add(left->change, right->highest) > left->highest ||
+                    (left->at_maximum && right->highest == 0);
+    if (is_right) {
+        left->maximum_ns = right->highest > 0 ? right->maximum_ns : left->maximum_ns;
+        left->highest = wrap_add(left->change, right->highest);
+        left->variance.maximum = left->variance.live + right->variance.maximum;
+    }
+    left->at_maximum = is_right && right->at_maximum;
+    left->change = wrap_add(left->change, right->change);
+    left->variance.total += right->variance.total;
+    left->variance.allocations += right->variance.allocations;
+    left->variance.live += right->variance.live;
+    if (right->error_bytes > left->error_bytes) {
+        left->error_bytes = right->error_bytes;
+    }
+    return is_right;
 }
 
 static void slice_add_context(struct slice_context *left, const struct slice_context *right,
@@ -285,56 +271,22 @@ static void slice_join_contexts(struct slice_writer *writer, struct slice_reader
     }
 }
 
-/* Both's foreign frees, by owner. Counts them if there is no writer. */
-static uint64_t slice_join_foreign(struct slice_writer *writer, struct slice_reader left,
-                                   uint64_t left_count, struct slice_reader right,
-                                   uint64_t right_count) {
-    struct slice_foreign a = {0};
-    struct slice_foreign b = {0};
-    uint64_t count = 0;
-    bool has_a = false;
-    bool has_b = false;
-    left.bytes.failed = &left.failed;
-    right.bytes.failed = &right.failed;
-    while (left_count != 0 || right_count != 0 || has_a || has_b) {
-        struct slice_foreign sum;
-        if (!has_a && left_count != 0) {
-            slice_next_foreign(&left, &a);
-            left_count--;
-            has_a = true;
-        }
-        if (!has_b && right_count != 0) {
-            slice_next_foreign(&right, &b);
-            right_count--;
-            has_b = true;
-        }
-        if (has_a && has_b && a.owner == b.owner) {
-            sum = (struct slice_foreign){a.owner, a.units + b.units, a.bytes + b.bytes};
-            has_a = has_b = false;
-        } else if (has_a && (!has_b || a.owner < b.owner)) {
-            sum = a;
-            has_a = false;
-        } else {
-            sum = b;
-            has_b = false;
-        }
-        count++;
-        if (writer != NULL) {
-            slice_put_foreign(writer, &sum);
-        }
-    }
-    return count;
-}
-
-static void slice_skip_foreign(struct slice_reader *reader, uint64_t count) {
-    struct slice_foreign skipped;
-    for (; count != 0; count--) {
-        slice_next_foreign(reader, &skipped);
+/* What the thread freed of others', by both. */
+static void slice_take_foreign(struct slice_reader *reader, const struct slice_thread *thread,
+                               struct foreign *foreign) {
+    for (uint64_t i = 0; i < thread->foreign; i++) {
+        struct slice_foreign next;
+        slice_next_foreign(reader, &next);
+        foreign_add(foreign, (struct model_foreign){.freer = thread->id,
+                                                    .owner = next.owner,
+                                                    .blocks = next.units,
+                                                    .bytes = next.bytes});
     }
 }
 
 static void slice_join_threads(struct slice_writer *writer, struct slice_reader *left,
                                struct slice_reader *right) {
+    struct foreign foreign = {0};
     struct slice_thread a;
     struct slice_thread b;
     bool has_a = slice_next_thread(left, &a);
@@ -342,52 +294,41 @@ static void slice_join_threads(struct slice_writer *writer, struct slice_reader 
     while (has_a || has_b) {
         bool takes_a = has_a && (!has_b || a.id <= b.id);
         bool takes_b = has_b && (!has_a || b.id <= a.id);
-        struct slice_thread none = {.id = takes_a ? a.id : b.id};
-        struct slice_thread from_a = takes_a ? a : none;
-        struct slice_thread from_b = takes_b ? b : none;
-        struct slice_thread sum = {
-            .id = none.id,
-            .alloc_units = from_a.alloc_units + from_b.alloc_units,
-            .alloc_bytes = from_a.alloc_bytes + from_b.alloc_bytes,
-            .free_units = from_a.free_units + from_b.free_units,
-            .free_bytes = from_a.free_bytes + from_b.free_bytes,
-            .foreign = slice_join_foreign(NULL, *left, from_a.foreign, *right, from_b.foreign)};
-        slice_put_thread(writer, &sum);
-        slice_join_foreign(writer, *left, from_a.foreign, *right, from_b.foreign);
-        slice_skip_foreign(left, from_a.foreign);
-        slice_skip_foreign(right, from_b.foreign);
-        has_a = takes_a ? slice_next_thread(left, &a) : has_a;
-        has_b = takes_b ? slice_next_thread(right, &b) : has_b;
+        struct slice_thread sum = takes_a ? a : (struct slice_thread){.id = b.id};
+        size_t next = 0;
+        if (takes_a) {
+            slice_take_foreign(left, &a, &foreign);
+            has_a = slice_next_thread(left, &a);
+        }
+        if (takes_b) {
+            sum.alloc_units += b.alloc_units;
+            sum.alloc_bytes += b.alloc_bytes;
+            sum.free_units += b.free_units;
+            sum.free_bytes += b.free_bytes;
+            slice_take_foreign(right, &b, &foreign);
+            has_b = slice_next_thread(right, &b);
+        }
+        foreign_sort(&foreign);
+        slice_put_thread_of(writer, sum, &foreign, &next);
+        foreign_clear(&foreign);
     }
-}
-
-static struct slice_variance join_variance(const struct slice *left, const struct slice *right,
-                                           bool is_right) {
-    const struct slice_variance *a = &left->variance;
-    const struct slice_variance *b = &right->variance;
-    return (struct slice_variance){.total = a->total + b->total,
-                                   .allocations = a->allocations + b->allocations,
-                                   .live = a->live + b->live,
-                                   .maximum = is_right ? a->live + b->maximum : a->maximum};
+    foreign_free(&foreign);
 }
 
 void slice_join(struct slice *left, struct slice *right) {
-    bool is_right = is_right_higher(left, right);
-    struct slice joined = {
-        .first_tick = left->first_tick < right->first_tick ? left->first_tick : right->first_tick,
-        .last_tick = left->last_tick > right->last_tick ? left->last_tick : right->last_tick,
-        .events = left->events + right->events,
-        .change = wrap_add(left->change, right->change),
-        .highest = is_right ? wrap_add(left->change, right->highest) : left->highest,
-        .maximum_ns = is_right && right->highest > 0 ? right->maximum_ns : left->maximum_ns,
-        .at_maximum = is_right && right->at_maximum,
-        .error_bytes =
-            left->error_bytes > right->error_bytes ? left->error_bytes : right->error_bytes,
-        .variance = join_variance(left, right, is_right),
-    };
+    struct slice joined = *left;
+    bool is_right = slice_add_totals(&joined, right);
     struct slice_writer writer = {.slice = &joined, .bytes.of_job = true};
     struct slice_reader from_left;
     struct slice_reader from_right;
+    if (right->first_tick < left->first_tick) {
+        joined.first_tick = right->first_tick;
+    }
+    if (right->last_tick > left->last_tick) {
+        joined.last_tick = right->last_tick;
+    }
+    joined.events += right->events;
+    joined.contexts = joined.threads = 0;
     slice_read(&from_left, left);
     slice_read(&from_right, right);
     slice_join_contexts(&writer, &from_left, &from_right, is_right);

@@ -102,5 +102,8 @@ void slice_next_foreign(struct slice_reader *reader, struct slice_foreign *forei
 
 /* What `left`, then `right`, add up to, in *left; *right is freed. */
 void slice_join(struct slice *left, struct slice *right);
+/* The same of what stands beside the bytes alone, but for ticks and events. Whether the maximum of
+ * both is in the right one. */
+bool slice_add_totals(struct slice *left, const struct slice *right);
 
 #endif

@@ -121,28 +121,8 @@ void sums_add_before(struct sums *sums, const struct slice *slice) {
     sums_add_threads(sums, &reader, PART_BEFORE);
 }
 
-/* As slice_join() does. True: the maximum is in this one from here on. */
-static bool sums_add_totals(struct slice *all, const struct slice *slice) {
-    bool is_highest = wrap_add(all->change, slice->highest) > all->highest ||
-                      (all->at_maximum && slice->highest == 0);
-    if (is_highest) {
-        all->maximum_ns = slice->highest > 0 ? slice->maximum_ns : all->maximum_ns;
-        all->highest = wrap_add(all->change, slice->highest);
-        all->variance.maximum = all->variance.live + slice->variance.maximum;
-    }
-    all->at_maximum = is_highest && slice->at_maximum;
-    all->change = wrap_add(all->change, slice->change);
-    all->variance.total += slice->variance.total;
-    all->variance.allocations += slice->variance.allocations;
-    all->variance.live += slice->variance.live;
-    if (slice->error_bytes > all->error_bytes) {
-        all->error_bytes = slice->error_bytes;
-    }
-    return is_highest;
-}
-
 static void sums_add_slice(struct sums *sums, const struct slice *slice, enum part part) {
-    bool is_highest = sums_add_totals(&sums->all, slice);
+    bool is_highest = slice_add_totals(&sums->all, slice);
     struct slice_reader reader;
     struct slice_context change;
     sums->epoch += is_highest; /* others held there what they hold now */
