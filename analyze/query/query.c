@@ -376,10 +376,7 @@ static int statement_begin(void *context, sqlite3_stmt *statement) {
             return -1;
         }
     }
-    if (table_open_statement(&writer->table, &writer->report, &writer->options, writer->columns,
-                             count) != 0) {
-        return -1;
-    }
+    writer->table = table_open_statement(&writer->report, &writer->options, writer->columns, count);
     writer->is_begun = true;
     return 0;
 }
@@ -399,7 +396,7 @@ static int statement_row(void *context, sqlite3_stmt *statement) {
             job_release((char *)writer->cells[i].text);
         }
     }
-    return !is_whole || writer->table.is_failed || ferror(writer->report.out);
+    return !is_whole || ferror(writer->report.out);
 }
 
 struct query_sink statement_sink(struct statement_writer *writer) {

@@ -2,6 +2,7 @@
 /* table.c: what all forms of a table share. See table.h. */
 #include "analyze/rows/table.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -195,7 +196,7 @@ void table_row(struct table *table, const struct table_cell *cells) {
         break;
     default:
         if (table->widths != NULL) {
-            table->is_failed |= tabletext_keep(table, cells) != 0;
+            tabletext_keep(table, cells);
         } else if (format_of(table) == REPORT_MARKDOWN) {
             tabletext_markdown_row(table, cells);
         } else {
@@ -255,39 +256,29 @@ void table_end_member(struct table *table) {
 
 /* ---- The rows of a statement ---- */
 
-int table_open_statement(struct table *table, const struct report *report,
-                         const struct table_statement *statement,
-                         const struct table_column *columns, size_t count) {
-    *table = (struct table){.report = report, .columns = columns, .count = count, .is_begun = true};
+struct table table_open_statement(const struct report *report,
+                                  const struct table_statement *statement,
+                                  const struct table_column *columns, size_t count) {
+    struct table table = {.report = report, .columns = columns, .count = count, .is_begun = true};
     if (report->options.format == REPORT_SINK) {
-        report->sink->open(report->sink->context, table, NULL);
-        return 0;
+        report->sink->open(report->sink->context, &table, NULL);
+    } else if (report_is_for_people(report)) {
+        tabletext_begin(&table, statement);
+    } else if (report->options.format == REPORT_JSON) {
+        table.json = jsonwriter_begin(report->out, JSONWRITER_INDENTED);
+        jsonwriter_array(table.json, NULL);
+    } else if (statement->has_header) {
+        tabledata_fields_headings(&table);
     }
-    if (report_is_for_people(report)) {
-        table->widths = tabletext_widths(table, statement);
-        return table->widths != NULL ? 0 : -1;
-    }
-    if (report->options.format == REPORT_JSON) {
-        table->json = jsonwriter_open(report->out, JSONWRITER_INDENTED);
-        if (table->json == NULL) {
-            return -1;
-        }
-        jsonwriter_array(table->json, NULL);
-        return 0;
-    }
-    if (statement->has_header) {
-        tabledata_fields_headings(table);
-    }
-    return 0;
+    return table;
 }
 
 void table_close_statement(struct table *table) {
     if (table->widths != NULL) {
-        tabletext_settle(table);
-        tabletext_widths_free(table->widths);
+        tabletext_end(table);
     } else if (table->json != NULL) {
         jsonwriter_end_array(table->json);
-        jsonwriter_close(table->json);
+        job_undo_now(table->json);
         fputc('\n', table->report->out);
     }
     *table = (struct table){0};

@@ -89,7 +89,6 @@ struct table {
     bool is_path_below;      /* as text, call paths begin a line of their own: they are long */
     uint64_t hidden;         /* rows that a limit left out: table_close() says so */
     const char *hidden_text; /* what of them; NULL: how many */
-    bool is_failed;          /* of a statement: out of memory */
 };
 
 struct table table_open(const struct report *report, const char *name, const char *title,
@@ -113,15 +112,15 @@ void table_end_member(struct table *table);
 
 /* The rows of a statement of SQL: there is nothing around them, and what is in a column is known
  * only when it comes. So as text and Markdown the first rows are kept until it is known how wide
- * columns are. 0, or -1: out of memory, and nothing is to be closed. */
+ * columns are. In a job. */
 struct table_statement {
     bool has_header;
     bool is_grouped;  /* text: 12,903,424 */
     size_t cell_most; /* text: cut after so many characters; 0: never */
 };
-int table_open_statement(struct table *table, const struct report *report,
-                         const struct table_statement *statement,
-                         const struct table_column *columns, size_t count);
+struct table table_open_statement(const struct report *report,
+                                  const struct table_statement *statement,
+                                  const struct table_column *columns, size_t count);
 void table_close_statement(struct table *table);
 
 /* Who gets tables in place of a file: REPORT_SINK. Cells and columns are there for the call. */
@@ -187,12 +186,10 @@ const char *tabletext_spell(struct number *buffer, struct table_cell cell);
 /* In a cell of Markdown nothing ends the cell or begins anything else. */
 void tabletext_escaped(FILE *out, const char *text);
 
-/* Of statements. NULL or -1: out of memory. */
-struct table_widths *tabletext_widths(const struct table *table,
-                                      const struct table_statement *statement);
-int tabletext_keep(struct table *table, const struct table_cell *cells);
-void tabletext_settle(struct table *table); /* writes what is kept */
-void tabletext_widths_free(struct table_widths *widths);
+/* Of statements. */
+void tabletext_begin(struct table *table, const struct table_statement *statement);
+void tabletext_keep(struct table *table, const struct table_cell *cells);
+void tabletext_end(struct table *table);
 
 /* CSV and TSV. */
 void tabledata_fields_headings(const struct table *table);

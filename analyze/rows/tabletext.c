@@ -4,7 +4,7 @@
  * have columns of a given width, those of statements of SQL are as wide as their rows (at the end,
  * where the reason stands).
  */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/pathwalk.h"
@@ -13,7 +13,6 @@
 #include "analyze/rows/table.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LABEL_WIDTH = 26, LONG_LEAST = 40, NEXT_LINE = 8 };
@@ -405,25 +404,20 @@ static bool is_markdown(const struct table *table) {
     return table->report->options.format == REPORT_MARKDOWN;
 }
 
-/* Text on one line, without what a terminal would obey. The caller frees it. NULL: out of memory.
- */
+/* Text on one line, without what a terminal would obey. To be released. */
 static char *tabletext_plain(const struct table *table, const char *from) {
-    char *text = NULL;
-    size_t size = 0;
+    size_t size = 2 * strlen(from) + 1; /* each character may be escaped */
+    char *text = job_array(size, 1);
     FILE *out;
     if (!is_markdown(table)) {
-        text = strdup(from);
-        return text != NULL ? make_safe(text) : NULL;
+        return make_safe(strcpy(text, from));
     }
-    out = open_memstream(&text, &size);
+    out = fmemopen(text, size, "w");
     if (out == NULL) {
-        return NULL;
+        job_fail_memory();
     }
     tabletext_escaped(out, from);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
+    fclose(out);
     return text;
 }
 
@@ -433,13 +427,14 @@ static char *plain_cell(const struct table *table, const struct table_cell *cell
     struct number number;
     char *text;
     if (!cell->is_known) {
-        return strdup("NULL");
+        return tabletext_plain(table, "NULL");
     }
     if (cell->kind == TABLE_SIGNED && statement->is_grouped) {
-        return strdup(spell(&number, cell->kind, &(struct table_cell){.number = cell->number}));
+        return tabletext_plain(
+            table, spell(&number, cell->kind, &(struct table_cell){.number = cell->number}));
     }
     text = tabletext_plain(table, cell->text);
-    if (text != NULL && cell->kind == TABLE_TEXT && statement->cell_most >= sizeof dots &&
+    if (cell->kind == TABLE_TEXT && statement->cell_most >= sizeof dots &&
         tabletext_count_characters(text) > statement->cell_most) {
         memcpy(text + tabletext_bytes_of(text, statement->cell_most - strlen(dots)), dots,
                sizeof dots);
@@ -477,48 +472,29 @@ static void put_rule(const struct table *table) {
     fputs(is_markdown(table) ? "|\n" : "\n", out);
 }
 
-static int keep(struct table_widths *widths, size_t column, char *cell, bool is_shown) {
-    size_t width = cell != NULL ? tabletext_count_characters(cell) : 0;
-    if (cell == NULL || array_grow(&widths->cells, &widths->cell_room, widths->cell_count,
-                                   sizeof *widths->cells) != 0) {
-        free(cell);
-        return -1;
-    }
+static void tabletext_note(struct table_widths *widths, size_t column, char *cell, bool is_shown) {
+    size_t width = tabletext_count_characters(cell);
+    job_grow(&widths->cells, &widths->cell_room, widths->cell_count, sizeof *widths->cells);
     widths->cells[widths->cell_count++] = cell;
     if (is_shown && width > widths->columns[column].width) {
         widths->columns[column].width = width;
     }
-    return 0;
 }
 
-struct table_widths *tabletext_widths(const struct table *table,
-                                      const struct table_statement *statement) {
+void tabletext_begin(struct table *table, const struct table_statement *statement) {
     struct table_widths *widths =
-        calloc(1, sizeof *widths + table->count * sizeof *widths->columns);
-    if (widths == NULL) {
-        return NULL;
-    }
+        job_array(1, sizeof *widths + table->count * sizeof *widths->columns);
+    table->widths = widths;
     widths->statement = *statement;
     for (size_t i = 0; i < table->count; i++) {
         widths->columns[i] = (struct column_width){is_markdown(table) ? MARKDOWN_RULE : 1, true};
-        if (keep(widths, i, tabletext_plain(table, table->columns[i].name),
-                 statement->has_header) != 0) {
-            tabletext_widths_free(widths);
-            return NULL;
-        }
+        tabletext_note(widths, i, tabletext_plain(table, table->columns[i].name),
+                       statement->has_header);
     }
-    return widths;
 }
 
-void tabletext_widths_free(struct table_widths *widths) {
-    for (size_t i = 0; i < widths->cell_count; i++) {
-        free(widths->cells[i]);
-    }
-    free(widths->cells);
-    free(widths);
-}
-
-void tabletext_settle(struct table *table) {
+/* Writes what is kept. */
+static void tabletext_settle(struct table *table) {
     struct table_widths *widths = table->widths;
     for (size_t i = widths->statement.has_header ? 0 : table->count;
          !widths->is_settled && i < widths->cell_count; i++) {
@@ -530,26 +506,28 @@ void tabletext_settle(struct table *table) {
     widths->is_settled = true;
 }
 
-int tabletext_keep(struct table *table, const struct table_cell *cells) {
+void tabletext_keep(struct table *table, const struct table_cell *cells) {
     struct table_widths *widths = table->widths;
     for (size_t i = 0; i < table->count; i++) {
         char *cell = plain_cell(table, &cells[i]);
-        bool is_number = cells[i].kind != TABLE_TEXT || !cells[i].is_known;
-        if (cell == NULL) {
-            return -1;
-        }
         if (widths->is_settled) {
             put_line_cell(table, i, cell);
-            free(cell);
-            continue;
-        }
-        widths->columns[i].is_number &= is_number;
-        if (keep(widths, i, cell, true) != 0) {
-            return -1;
+            job_release(cell);
+        } else {
+            widths->columns[i].is_number &= cells[i].kind != TABLE_TEXT || !cells[i].is_known;
+            tabletext_note(widths, i, cell, true);
         }
     }
     if (table->rows + 1 == KEPT_ROWS) {
         tabletext_settle(table);
     }
-    return 0;
+}
+
+void tabletext_end(struct table *table) {
+    tabletext_settle(table);
+    for (size_t i = 0; i < table->widths->cell_count; i++) {
+        job_release(table->widths->cells[i]);
+    }
+    job_release(table->widths->cells);
+    job_release(table->widths);
 }
