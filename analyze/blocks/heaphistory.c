@@ -3,6 +3,7 @@
 #include "analyze/blocks/heaphistory.h"
 
 #include "analyze/base/job.h"
+#include "analyze/base/sort.h"
 
 #include <stdlib.h>
 
@@ -56,12 +57,6 @@ static void heaphistory_take_range(void *context, uint64_t start, uint64_t end, 
         heaphistory_add_piece(making, start / step, is_full ? until - start : used);
         start = until;
     }
-}
-
-static int heaphistory_by_number(const void *left, const void *right) {
-    const struct piece *a = left;
-    const struct piece *b = right;
-    return (a->number > b->number) - (a->number < b->number);
 }
 
 static uint32_t heaphistory_level_of(uint64_t used, uint64_t step) {
@@ -129,9 +124,8 @@ static void heaphistory_take_moment(void *context, size_t which, const struct ho
         }
         heaphistory_halve(history);
     }
-    if (making->count != 0) {
-        qsort(making->pieces, making->count, sizeof *making->pieces, heaphistory_by_number);
-    }
+    sort_by_number(making->pieces, making->count, sizeof *making->pieces,
+                   offsetof(struct piece, number));
     *moment = (struct heaphistory_moment){.time_ns = making->times_ns[which],
                                           .live_bytes = now.live_bytes,
                                           .unused_bytes = now.unused_bytes,

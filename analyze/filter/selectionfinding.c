@@ -7,6 +7,7 @@
  */
 #include "analyze/base/job.h"
 #include "analyze/base/search.h"
+#include "analyze/base/sort.h"
 #include "analyze/filter/selection.h"
 #include "analyze/replay/mappinghistory.h"
 
@@ -102,12 +103,6 @@ static bool mapping_is_asked_for(const struct selection_mappings *mappings,
            selection_is_within(seen->peak_resident_bytes, mappings->peak_resident);
 }
 
-static int place_by_least(const void *left, const void *right) {
-    const struct selection_place *a = left;
-    const struct selection_place *b = right;
-    return (a->least > b->least) - (a->least < b->least);
-}
-
 static void mappings_choose(struct selection_mappings *mappings,
                             const struct mappinghistory *history) {
     uint64_t furthest = 0;
@@ -133,7 +128,8 @@ static void mappings_choose(struct selection_mappings *mappings,
                 (struct selection_smaps){sample->time_ns, sample->start};
         }
     }
-    qsort(mappings->places, mappings->place_count, sizeof *mappings->places, place_by_least);
+    sort_by_number(mappings->places, mappings->place_count, sizeof *mappings->places,
+                   offsetof(struct selection_place, least));
     for (size_t i = 0; i < mappings->place_count; i++) {
         struct selection_place *place = &mappings->places[i];
         furthest = place->most > furthest ? place->most : furthest;

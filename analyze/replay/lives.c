@@ -5,16 +5,6 @@
 #include "analyze/base/sort.h"
 #include "analyze/replay/pass.h"
 
-/* What a reallocated block hands on to the next one. */
-struct origin {
-    uint64_t old_order; /* 0: there is none */
-    uint32_t chain_length;
-    struct event_block chain;
-    uint64_t chain_order;
-    uint64_t chain_first_size;
-    uint64_t chain_birth_ns;
-};
-
 /* Lives have places that are used again; a pairing tells a block's. The address of a place is good
  * only until the next take_life_place(). */
 struct following {
@@ -25,11 +15,11 @@ struct following {
     struct pass pass;
     struct life *lives; /* birth_order 0: the place is free, death_order is the next free one */
     size_t room;
-    size_t used;     /* places ever taken */
-    size_t free;     /* NOWHERE: none */
-    uint64_t waited; /* ends that came before their beginnings: each has a place in the order */
-    struct origin origin; /* of the block that the present reallocation makes */
-    uint64_t *newest;     /* by stream: number of its last allocation */
+    size_t used;        /* places ever taken */
+    size_t free;        /* NOWHERE: none */
+    uint64_t waited;    /* ends that came before their beginnings: each has a place in the order */
+    struct life origin; /* what the present reallocation ended; birth_order 0: nothing */
+    uint64_t *newest;   /* by stream: number of its last allocation */
     int result;
 };
 #define NOWHERE SIZE_MAX
@@ -72,25 +62,6 @@ static int tell_life(const struct following *following, int (*visit)(void *, con
     return visit != NULL ? visit(following->visitor->context, life) : 0;
 }
 
-static struct origin origin_of_next(const struct life *life) {
-    return (struct origin){.old_order = life->birth_order,
-                           .chain_length = life->chain_length + 1,
-                           .chain = life->chain,
-                           .chain_order = life->chain_order,
-                           .chain_first_size = life->chain_first_size,
-                           .chain_birth_ns = life->chain_birth_ns};
-}
-
-/* Of a block that goes on with another's chain. */
-static void go_on(struct life *life, const struct origin *origin) {
-    life->old_order = origin->old_order;
-    life->chain_length = origin->chain_length;
-    life->chain = origin->chain;
-    life->chain_order = origin->chain_order;
-    life->chain_first_size = origin->chain_first_size;
-    life->chain_birth_ns = origin->chain_birth_ns;
-}
-
 static uint32_t allocations_between(const struct following *following, const struct life *life) {
     uint64_t newest = following->newest[life->stream];
     uint64_t between = newest >= life->block.number ? newest - life->block.number : 0;
@@ -114,7 +85,7 @@ static int end_life(void *context, const struct pairing_block *block, const stru
         life->death_context = how->freed_by;
     } else if (how->by != NULL) {
         life->is_reallocated = true;
-        following->origin = origin_of_next(life);
+        following->origin = *life;
     }
     result = tell_life(following, following->visitor->end, life);
     following->lives[place].birth_order = 0;
@@ -149,9 +120,15 @@ static void fill_life(struct following *following, struct life *life,
         .chain_first_size = event->size,
         .chain_birth_ns = event->time_ns,
     };
-    if (following->origin.old_order != 0) {
-        go_on(life, &following->origin);
-        following->origin.old_order = 0;
+    if (following->origin.birth_order != 0) { /* it goes on with another's chain */
+        const struct life *old = &following->origin;
+        life->old_order = old->birth_order;
+        life->chain_length = old->chain_length + 1;
+        life->chain = old->chain;
+        life->chain_order = old->chain_order;
+        life->chain_first_size = old->chain_first_size;
+        life->chain_birth_ns = old->chain_birth_ns;
+        following->origin.birth_order = 0;
     }
     if (following->visitor->scopes != NULL) {
         life->scope = scopes_path(following->visitor->scopes, entry->stream);

@@ -2,6 +2,8 @@
 /* marks.c: marks of a replay, then of a model. See marks.h. */
 #include "analyze/replay/marks.h"
 
+#include "analyze/base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,31 +22,19 @@ void marks_add(struct marks *marks, const struct timeorder_event *entry) {
 }
 
 /* Those of one time stay as they came. */
-static int marks_by_time(const void *left, const void *right) {
-    const struct model_mark *a = *(const struct model_mark *const *)left;
-    const struct model_mark *b = *(const struct model_mark *const *)right;
-    if (a->time_ns != b->time_ns) {
-        return a->time_ns < b->time_ns ? -1 : 1;
-    }
-    return (a > b) - (a < b);
-}
-
 void marks_finish(const struct marks *marks, struct model *model) {
-    const struct model_mark **order;
-    struct model_mark *sorted;
+    struct sort_key *order = job_array(marks->count + 1, sizeof *order);
+    struct model_mark *sorted = job_array(marks->count + 1, sizeof *sorted);
+    for (size_t i = 0; i < marks->count; i++) {
+        order[i] = (struct sort_key){marks->items[i].time_ns, i};
+    }
+    if (sort_keys(order, marks->count, NULL) != SORT_DONE) {
+        job_fail_memory();
+    }
+    for (size_t i = 0; i < marks->count; i++) {
+        sorted[i] = marks->items[order[i].place];
+    }
     model->mark_total = marks->total;
-    if (marks->count == 0) {
-        return;
-    }
-    order = job_array(marks->count, sizeof *order);
-    sorted = job_array(marks->count, sizeof *sorted);
-    for (size_t i = 0; i < marks->count; i++) {
-        order[i] = &marks->items[i];
-    }
-    qsort(order, marks->count, sizeof *order, marks_by_time);
-    for (size_t i = 0; i < marks->count; i++) {
-        sorted[i] = *order[i];
-    }
     marks_copy(model, sorted, marks->count);
     job_release(order);
     job_release(sorted);

@@ -4,50 +4,34 @@
 
 #include "analyze/base/job.h"
 #include "analyze/base/search.h"
+#include "analyze/base/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A block of smaps, still to be read. */
 struct smaps_place {
+    uint64_t time_ns;
     const struct recording *recording;
     size_t block;
 };
 
-static uint64_t smaps_time(struct smaps_place place) {
-    return place.recording->blocks[place.block].block.first_ns;
-}
-
-/* Whether a block found is nearer to what is asked for than the best one so far. */
-static bool smaps_is_better(struct smaps_place found, struct smaps_place best, uint64_t time_ns) {
-    if (best.recording == NULL) {
-        return true;
-    }
-    if (smaps_time(best) > time_ns) {
-        return smaps_time(found) < smaps_time(best);
-    }
-    return smaps_time(found) <= time_ns && smaps_time(found) >= smaps_time(best);
-}
-
-static struct smaps_place smaps_look_for(struct timeorder_parts parts, uint64_t time_ns) {
-    struct smaps_place best = {0};
+/* All that have some, by time. */
+static struct smaps_place *smaps_places(struct timeorder_parts parts, size_t *count) {
+    struct smaps_place *places = NULL;
+    size_t room = 0;
+    *count = 0;
     for (size_t part = 0; part < parts.count; part++) {
         const struct recording *recording = parts.items[part];
         for (size_t i = 0; i < recording->block_count; i++) {
-            struct smaps_place found = {recording, i};
-            if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_SMAPS &&
-                recording->blocks[i].block.items != 0 && smaps_is_better(found, best, time_ns)) {
-                best = found;
+            const struct memtrace_block_header *block = &recording->blocks[i].block;
+            if (block->kind == MEMTRACE_BLOCK_SMAPS && block->items != 0) {
+                job_grow(&places, &room, *count, sizeof *places);
+                places[(*count)++] = (struct smaps_place){block->first_ns, recording, i};
             }
         }
     }
-    return best;
-}
-
-static int smaps_by_start(const void *left, const void *right) {
-    const struct smaps_mapping *a = left;
-    const struct smaps_mapping *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    sort_by_number(places, *count, sizeof *places, offsetof(struct smaps_place, time_ns));
+    return places;
 }
 
 /* The names behind the array end in a NUL of ours, whatever the file says. */
@@ -81,45 +65,29 @@ void smaps_load(const struct recording *recording, size_t block, struct smaps *s
                                    .name = raw.name < names_size ? smaps->names + raw.name : ""};
     }
     smaps->count = count;
-    qsort(smaps->mappings, count, sizeof *smaps->mappings, smaps_by_start);
+    sort_by_number(smaps->mappings, count, sizeof *smaps->mappings,
+                   offsetof(struct smaps_mapping, start));
     job_undo_now(buffer);
 }
 
 void smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps) {
-    struct smaps_place place = smaps_look_for(parts, time_ns);
+    size_t count;
+    struct smaps_place *places = smaps_places(parts, &count);
+    size_t before =
+        search_to(places, count, sizeof *places, offsetof(struct smaps_place, time_ns), time_ns);
     *smaps = (struct smaps){0};
-    if (place.recording != NULL) {
-        smaps_load(place.recording, place.block, smaps);
+    if (count != 0) {
+        const struct smaps_place *place = &places[before != 0 ? before - 1 : 0];
+        smaps_load(place->recording, place->block, smaps);
     }
-}
-
-/* ---- All of them ---- */
-
-static int smaps_by_time(const void *left, const void *right) {
-    uint64_t a = smaps_time(*(const struct smaps_place *)left);
-    uint64_t b = smaps_time(*(const struct smaps_place *)right);
-    return (a > b) - (a < b);
+    job_release(places);
 }
 
 void smaps_visit(struct timeorder_parts parts,
                  bool (*visit)(void *context, const struct smaps *smaps), void *context) {
-    struct smaps_place *places = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    size_t count;
+    struct smaps_place *places = smaps_places(parts, &count);
     bool goes_on = true;
-    for (size_t part = 0; part < parts.count; part++) {
-        const struct recording *recording = parts.items[part];
-        for (size_t i = 0; i < recording->block_count; i++) {
-            if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_SMAPS &&
-                recording->blocks[i].block.items != 0) {
-                job_grow(&places, &room, count, sizeof *places);
-                places[count++] = (struct smaps_place){recording, i};
-            }
-        }
-    }
-    if (count != 0) {
-        qsort(places, count, sizeof *places, smaps_by_time);
-    }
     for (size_t i = 0; goes_on && i < count; i++) {
         struct smaps smaps;
         smaps_load(places[i].recording, places[i].block, &smaps);

@@ -32,32 +32,24 @@ size_t rows_depth(const struct model *model, uint32_t node) {
     return depth;
 }
 
-static const struct names_frame *frame_of(const struct rows_of *of, const void *record) {
-    return rows_innermost(of, ((const struct model_context *)record)->path);
-}
+/* Of the innermost function, where there is one. */
+#define FRAME_CELL(name, value)                                                                    \
+    static struct table_cell context_##name(const struct rows_of *of, const void *record) {        \
+        const struct model_context *context = record;                                              \
+        const struct names_frame *frame = rows_innermost(of, context->path);                       \
+        return frame != NULL ? (value) : table_none();                                             \
+    }
+FRAME_CELL(function, table_frame(frame))
+FRAME_CELL(file, table_text(frame->file))
+FRAME_CELL(line, table_number_if(frame->line != 0, frame->line))
+FRAME_CELL(module, table_text(frame->module[0] != '\0' ? frame->module : NULL))
+#undef FRAME_CELL
 
-static struct table_cell context_function(const struct rows_of *of, const void *record) {
-    return table_frame(frame_of(of, record));
-}
-
-static struct table_cell context_file(const struct rows_of *of, const void *record) {
-    const struct names_frame *frame = frame_of(of, record);
-    return table_text(frame != NULL ? frame->file : NULL);
-}
-
-static struct table_cell context_line(const struct rows_of *of, const void *record) {
-    const struct names_frame *frame = frame_of(of, record);
-    return table_number_if(frame != NULL && frame->line != 0, frame != NULL ? frame->line : 0);
-}
-
-static struct table_cell context_module(const struct rows_of *of, const void *record) {
-    const struct names_frame *frame = frame_of(of, record);
-    return table_text(frame != NULL && frame->module[0] != '\0' ? frame->module : NULL);
-}
-
-static struct table_cell context_hash(const struct rows_of *of, const void *record) {
-    return table_number(model_hash(of->model, ((const struct model_context *)record)->id));
-}
+ROWS_CELL(context_hash, struct model_context, it, table_number(model_hash(of->model, it->id)))
+ROWS_CELL(context_depth, struct model_context, it, table_number(rows_depth(of->model, it->id)))
+ROWS_CELL(context_class_name, struct model_context, it, table_text(model_class_name(of->model, it)))
+ROWS_CELL(context_average, struct model_context, it,
+          it->allocations != 0 ? table_number(it->total_bytes / it->allocations) : table_none())
 
 static struct table_cell context_class(const struct rows_of *of, const void *record) {
     static const char *const classes[] = {"heap", "mapping", "pool"};
@@ -65,50 +57,26 @@ static struct table_cell context_class(const struct rows_of *of, const void *rec
     return table_text(classes[((const struct model_context *)record)->class]);
 }
 
-static struct table_cell context_class_name(const struct rows_of *of, const void *record) {
-    return table_text(model_class_name(of->model, record));
-}
-
 static struct table_cell context_pool(const struct rows_of *of, const void *record) {
     bool is_pool = ((const struct model_context *)record)->class == MODEL_POOL;
     return is_pool ? context_class_name(of, record) : table_none();
 }
 
-static struct table_cell context_depth(const struct rows_of *of, const void *record) {
-    return table_number(rows_depth(of->model, ((const struct model_context *)record)->id));
-}
-
-ROWS_CELL(context_average, struct model_context, context,
-          context->allocations != 0 ? table_number(context->total_bytes / context->allocations)
-                                    : table_none())
-
-/* NULL: nothing was gathered of single blocks, or there were none. */
-static const struct detail_context *detail_of(const struct rows_of *of, const void *record) {
-    const struct detail_context *found =
-        of->detail != NULL ? detail_find(of->detail, ((const struct model_context *)record)->id)
-                           : NULL;
-    return found != NULL && found->allocations != 0 ? found : NULL;
-}
-
-static struct table_cell context_first(const struct rows_of *of, const void *record) {
-    const struct detail_context *detail = detail_of(of, record);
-    return table_number_if(detail != NULL, detail != NULL ? detail->first_ns : 0);
-}
-
-static struct table_cell context_last(const struct rows_of *of, const void *record) {
-    const struct detail_context *detail = detail_of(of, record);
-    return table_number_if(detail != NULL, detail != NULL ? detail->last_ns : 0);
-}
-
-static struct table_cell context_lifetime(const struct rows_of *of, const void *record) {
-    const struct detail_context *detail =
-        of->detail != NULL ? detail_find(of->detail, ((const struct model_context *)record)->id)
-                           : NULL;
-    uint64_t freed = detail != NULL ? detail->lifetimes.count : 0;
-    return freed != 0 ? table_number((uint64_t)(detail->lifetime_sum_ns * (double)ACCOUNTS_ONE /
-                                                (double)freed))
-                      : table_none();
-}
+/* What single blocks tell; none where nothing was gathered of them, or there were none. */
+#define DETAIL_CELL(name, value)                                                                   \
+    static struct table_cell context_##name(const struct rows_of *of, const void *record) {        \
+        const struct model_context *context = record;                                              \
+        const struct detail_context *detail =                                                      \
+            of->detail != NULL ? detail_find(of->detail, context->id) : NULL;                      \
+        return detail != NULL ? (value) : table_none();                                            \
+    }
+DETAIL_CELL(first, table_number_if(detail->allocations != 0, detail->first_ns))
+DETAIL_CELL(last, table_number_if(detail->allocations != 0, detail->last_ns))
+DETAIL_CELL(lifetime, detail->lifetimes.count != 0
+                          ? table_number((uint64_t)(detail->lifetime_sum_ns * (double)ACCOUNTS_ONE /
+                                                    (double)detail->lifetimes.count))
+                          : table_none())
+#undef DETAIL_CELL
 
 #define OF(member) ROWS_FIELD(struct model_context, member)
 static const struct table_column context_columns[CONTEXT_COLUMNS] = {

@@ -9,6 +9,7 @@
  */
 #include "analyze/window/view.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/job.h"
 #include "analyze/base/search.h"
 #include "analyze/profile/timepoints.h"
@@ -157,16 +158,11 @@ static void cut_read_beginnings(struct cut *cut, struct timeorder_block place, u
     }
 }
 
-static const struct memtrace_block_header *cut_header(const struct cut *cut,
-                                                      struct timeorder_block place) {
-    return &cut->view->parts.items[place.part]->blocks[place.block].block;
-}
-
 /* Whether some block that is looked for has a number of this one's events. */
 static bool cut_is_wanted(const struct cut *cut, const struct timeorder *order, size_t at,
                           size_t end) {
-    const struct memtrace_block_header *block = cut_header(cut, order->blocks[at]);
-    uint64_t next = at + 1 < end ? cut_header(cut, order->blocks[at + 1])->first_number : 0;
+    const struct memtrace_block_header *block = timeorder_header(order, order->blocks[at]);
+    uint64_t next = at + 1 < end ? timeorder_header(order, order->blocks[at + 1])->first_number : 0;
     struct event_block first = {.thread = block->thread, .number = block->first_number};
     size_t found = cut_first_from(cut, first);
     return block->allocs != 0 && found < cut->before_count &&
@@ -193,15 +189,6 @@ static void cut_find_beginnings(struct cut *cut, const struct timeorder *order) 
 }
 
 /* ---- The slice once more ---- */
-
-static void cut_open_slice(struct cut *cut) {
-    struct timeorder *order = cut_read(cut);
-    cut_survey(cut, order);
-    if (cut->before_count != 0) {
-        qsort(cut->before, cut->before_count, sizeof *cut->before, fineindex_by_name);
-    }
-    cut_find_beginnings(cut, order);
-}
 
 /* What is not known of a block is when it began, within a tick; and only an edge of the view in
  * that tick asks for it. */
@@ -326,7 +313,10 @@ static void add_cut(struct view *view, const struct view_node *node, struct span
     if (node->piece != NULL) {
         cut_open_piece(&cut, node);
     } else if (node->at != 0) {
-        cut_open_slice(&cut);
+        struct timeorder *order = cut_read(&cut);
+        cut_survey(&cut, order);
+        array_sort(cut.before, cut.before_count, sizeof *cut.before, fineindex_by_name);
+        cut_find_beginnings(&cut, order);
     }
     if (span.from_ns < view->from_ns && !view->is_moving) {
         add_part(view, &cut, node, 0, view->from_ns, true);
@@ -507,19 +497,16 @@ uint64_t *model_view_edges(const struct model *whole, size_t *count) {
     return edges;
 }
 
-/* The edges around a moment: *below <= time_ns < the one behind it. */
-static size_t edge_below(const uint64_t *edges, size_t count, uint64_t time_ns) {
+/* The edge that is nearest to a moment; *below: the last one that is not behind it. latest_ns:
+ * where the recording ends, which is as far as the last edge. */
+static uint64_t nearest(const uint64_t *edges, size_t count, uint64_t time_ns, uint64_t latest_ns,
+                        size_t *below) {
     size_t place = search_to(edges, count - 1, sizeof *edges, 0, time_ns);
-    return place != 0 ? place - 1 : 0;
-}
-
-/* latest_ns: where the recording ends, which is as far as the last edge. */
-static uint64_t nearest(const uint64_t *edges, size_t below, uint64_t time_ns, uint64_t latest_ns) {
-    uint64_t above = edges[below + 1] < latest_ns ? edges[below + 1] : latest_ns;
-    if (time_ns >= above) {
-        return edges[below + 1];
-    }
-    return time_ns - edges[below] <= above - time_ns ? edges[below] : edges[below + 1];
+    uint64_t above;
+    *below = place != 0 ? place - 1 : 0;
+    above = edges[*below + 1] < latest_ns ? edges[*below + 1] : latest_ns;
+    return time_ns < above && time_ns - edges[*below] <= above - time_ns ? edges[*below]
+                                                                         : edges[*below + 1];
 }
 
 bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_ns) {
@@ -530,10 +517,8 @@ bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_
     if (edges == NULL) {
         return false;
     }
-    first = edge_below(edges, count, *from_ns);
-    last = edge_below(edges, count, *to_ns);
-    *from_ns = nearest(edges, first, *from_ns, whole->now_ns);
-    *to_ns = nearest(edges, last, *to_ns, whole->now_ns);
+    *from_ns = nearest(edges, count, *from_ns, whole->now_ns, &first);
+    *to_ns = nearest(edges, count, *to_ns, whole->now_ns, &last);
     if (*from_ns >= *to_ns) {
         *from_ns = edges[first];
         *to_ns = edges[last + 1];
