@@ -117,7 +117,7 @@ def check_spoiled(path, cache, chosen, expected):
 def sums(server, window):
     """What is told of a window, but for its maximum: how well that is known hangs on the slices."""
     totals = server.data("/r/1", **window)["totals"]
-    return ({name: value for name, value in totals.items() if not name.startswith("maximum")},
+    return ({name: value for name, value in totals.items() if not name.startswith("peak")},
             server.data("/r/1/tree", metric="allocations", **window))
 
 
