@@ -428,17 +428,21 @@ static bool is_repetition(const struct filters *filters, const struct option *op
     return false;
 }
 
+void filters_put_option(FILE *out, const char *prefix, const struct filter_given *given) {
+    fprintf(out, " --%s%s", prefix, given->option->name);
+    if (given->value != NULL) {
+        fputc(' ', out);
+        shellword_put(out, given->value);
+    }
+}
+
 static void filters_keep(struct filters *filters, const struct filter_given *given) {
     struct job_printing *text = job_print();
     job_grow(&filters->items, &filters->room, filters->count, sizeof *filters->items);
     filters->items[filters->count++] = *given;
-    fprintf(text->out, "%s%s--%s", filters->text != NULL ? filters->text : "",
-            filters->text != NULL ? " " : "", given->option->name);
-    if (given->value != NULL) {
-        fputc(' ', text->out);
-        shellword_put(text->out, given->value);
-    }
-    filters->text = job_printed(text);
+    fputs(filters->text != NULL ? filters->text : "", text->out);
+    filters_put_option(text->out, "", given);
+    filters->text = job_printed(text) + (filters->text == NULL); /* a space is between two */
 }
 
 static const char *clash_of(const struct filters *filters, int key) {

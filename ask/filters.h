@@ -35,6 +35,9 @@ enum filters_kind filters_kind(const struct option *filter);
 /* Whether it may be given more than once. */
 bool filters_is_repeated(const struct option *filter);
 
+/* " --PREFIXNAME VALUE", as a shell reads it. */
+void filters_put_option(FILE *out, const char *prefix, const struct filter_given *given);
+
 /* Whether any was given. */
 bool filters_given(const struct filters *filters);
 /* Whether it is said when to stop looking: --to, --at, --between. */

@@ -49,7 +49,7 @@ static bool is_address(const char *text, uint16_t port) {
 }
 
 /* A page of another name that was made to point at us (DNS rebinding) has that name in Host. */
-static bool is_ours(const struct access *access, const char *text) {
+static bool access_is_ours(const struct access *access, const char *text) {
     static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (is_host(text, names[i], access->port)) {
@@ -63,7 +63,7 @@ static bool is_ours(const struct access *access, const char *text) {
 static bool is_our_origin(const struct access *access, const char *origin) {
     static const char scheme[] = "http://";
     return strncmp(origin, scheme, sizeof scheme - 1) == 0 &&
-           is_ours(access, origin + sizeof scheme - 1);
+           access_is_ours(access, origin + sizeof scheme - 1);
 }
 
 /* Without telling by the time how much of it was right. */
@@ -87,7 +87,7 @@ static bool is_token(const struct access *access, const char *authorization) {
 int access_check(const struct access *access, const struct access_headers *headers, bool is_page,
                  const char **reason) {
     const char *site = headers->fetch_site;
-    if (headers->host == NULL || !is_ours(access, headers->host)) {
+    if (headers->host == NULL || !access_is_ours(access, headers->host)) {
         *reason = "the request was sent to another host than this server";
         return 403;
     }

@@ -6,9 +6,11 @@
 #include "ask/quantity.h"
 #include "web/server/request.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Parameters ---- */
@@ -49,6 +51,26 @@ int api_word(struct api_call *call, const char *name, const char *words, int usu
     return place;
 }
 
+bool api_metric(const char *text, enum metric *metric) {
+    static const char *const others[] = {[METRIC_SHUTDOWN] = "shutdown", [METRIC_SHORT] = "short"};
+    for (enum metric i = METRIC_COUNT; i < METRIC_ALL; i++) {
+        if (strcmp(text, others[i]) == 0) {
+            *metric = i;
+            return true;
+        }
+    }
+    return metric_named(text, metric);
+}
+
+bool api_address(const char *text, uint64_t *address) {
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = is_hex ? text + 2 : text;
+    size_t length = strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789");
+    errno = 0;
+    *address = strtoull(digits, NULL, is_hex ? 16 : 10);
+    return length != 0 && digits[length] == '\0' && errno == 0;
+}
+
 bool api_flag(struct api_call *call, const char *name) {
     const char *text = api_param(call, name);
     if (text != NULL && text[0] != '\0' && strcmp(text, "1") != 0) {
@@ -67,6 +89,11 @@ yajl_val api_body(struct api_call *call) {
         job_undo(close_body, body);
     }
     return YAJL_IS_OBJECT(body) ? body : NULL;
+}
+
+void api_put_address(struct jsonwriter *json, const char *name, uint64_t address) {
+    const struct table_cell cell = table_number(address);
+    tabledata_json_value(json, NULL, name, TABLE_ADDRESS, &cell);
 }
 
 /* ---- What is told around the data ---- */

@@ -84,11 +84,19 @@ uint64_t api_number(struct api_call *call, const char *name, uint64_t usual, uin
                     uint64_t most);
 /* The place of the word among "down|up"; `usual` if it is not given. */
 int api_word(struct api_call *call, const char *name, const char *words, int usual);
+/* What a metric is called in parameters: as in options, and "shutdown" and "short". false: there is
+ * none such, *metric is as it was. */
+bool api_metric(const char *text, enum metric *metric);
+/* A whole number, or 0x and one in hexadecimal. */
+bool api_address(const char *text, uint64_t *address);
 /* A flag is given as NAME, NAME= or NAME=1. */
 bool api_flag(struct api_call *call, const char *name);
 
 /* What is posted, as JSON, of the job; NULL: it is no object. */
 yajl_val api_body(struct api_call *call);
+
+/* A number as "0x7f01...": larger ones than JavaScript has. */
+void api_put_address(struct jsonwriter *json, const char *name, uint64_t address);
 
 /* Ends the job: the answer is that status of HTTP and that line. */
 noreturn void api_refuse(struct api_call *call, int status, const char *format, ...)

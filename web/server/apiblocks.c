@@ -17,7 +17,6 @@
 #include "analyze/replay/scopes.h"
 #include "collect/clock.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +129,8 @@ static void rank_texts(struct ranking *ranking, const struct order_wish *wish) {
 }
 
 /* Grows with the place in the order; what is not known comes last in both directions. */
-static uint64_t key_of(const struct order_wish *wish, const struct ranking *ranking,
-                       const struct life *life) {
+static uint64_t blocks_key_of(const struct order_wish *wish, const struct ranking *ranking,
+                              const struct life *life) {
     const enum table_kind kind = rows_allocations.columns[shown[wish->column]].kind;
     uint64_t number;
     if (apitable_is_text(kind)) {
@@ -165,7 +164,7 @@ static void sort_blocks(struct sort_key *keys, const struct order_wish *wish,
                 job_fail("cancelled");
             }
         }
-        values[i] = ranking != NULL ? key_of(wish, ranking, &blocks->lives[i])
+        values[i] = ranking != NULL ? blocks_key_of(wish, ranking, &blocks->lives[i])
                                     : blocks->lives[i].birth_order;
     }
     blockstore_forget(blocks);
@@ -235,7 +234,7 @@ void api_blocks(struct api_call *call) {
     wish.column = asked.sort != SIZE_MAX ? asked.sort : 0;
     wish.descending = asked.sort != SIZE_MAX && asked.descending;
     snprintf(key, sizeof key, "order %zu %d %d", wish.column, wish.descending, wish.all);
-    order = apicache_get(call->view->cache, key, &order_kind, &wish, &call->replay, NULL);
+    order = apicache_get(call, call->view, key, &order_kind, &wish);
     api_command(call, "report --show-blocks%s", wish.all ? "" : " --leaked");
     api_sql(call, "SELECT * FROM allocations%s ORDER BY %s%s LIMIT %zu",
             wish.all ? "" : " WHERE freed IS NULL",
@@ -254,8 +253,8 @@ void api_blocks(struct api_call *call) {
 
 /* ---- One block ---- */
 
-static void write_block(struct api_call *call, const struct rows_of *of,
-                        const struct apidetail *detail, const struct life *life) {
+static void blocks_write_block(struct api_call *call, const struct rows_of *of,
+                               const struct apidetail *detail, const struct life *life) {
     struct table_column columns[SHOWN];
     struct table_cell cells[SHOWN];
     apitable_columns(&rows_allocations, shown, SHOWN, columns);
@@ -283,7 +282,7 @@ struct found {
 };
 enum { FOUND_MOST = 1000 };
 
-static bool is_wanted(const struct found *found, const struct life *life) {
+static bool blocks_is_wanted(const struct found *found, const struct life *life) {
     switch (found->what) {
     case FOUND_ID:
         return life->birth_order == found->wanted;
@@ -297,7 +296,7 @@ static bool is_wanted(const struct found *found, const struct life *life) {
 
 static int take_found(void *context, const struct life *life) {
     struct found *found = context;
-    if (!is_wanted(found, life)) {
+    if (!blocks_is_wanted(found, life)) {
         return 0;
     }
     if (found->count == FOUND_MOST) { /* the last ones are wanted */
@@ -312,7 +311,6 @@ static int take_found(void *context, const struct life *life) {
     return found->what == FOUND_ID;
 }
 
-/* Over all blocks, whatever is selected. The caller frees found->lives. 0 or -1. */
 static void close_found(void *what) {
     struct found *found = what;
     free(found->lives);
@@ -415,7 +413,7 @@ static void write_one(struct api_call *call, const struct apidetail *detail,
     const struct report report = apidetail_report(call, detail);
     const struct model_context *context = model_find(call->view->whole, life->context);
     jsonwriter_map(call->json, NULL);
-    write_block(call, &of, detail, life);
+    blocks_write_block(call, &of, detail, life);
     apiframes_write_path(&report, call->json, "path", context != NULL ? context->path : 0);
     if (life->death_ns != LIFE_ALIVE && life->death_context.node != 0) {
         apiframes_write_path(&report, call->json, "freed_path", life->death_context.node);
@@ -428,22 +426,12 @@ static void write_one(struct api_call *call, const struct apidetail *detail,
     api_sql(call, "SELECT * FROM allocations WHERE id = %" PRIu64, life->birth_order);
 }
 
-static int parse_number(const char *text, uint64_t *number) {
-    char *end;
-    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    const char *digits = is_hex ? text + 2 : text;
-    size_t length = strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789");
-    errno = 0;
-    *number = strtoull(digits, &end, is_hex ? 16 : 10);
-    return length != 0 && digits[length] == '\0' && errno == 0 ? 0 : -1;
-}
-
 void api_block(struct api_call *call) {
     struct life wanted = {.birth_order = 0};
     const struct apidetail *detail;
     const struct life *life = NULL;
     apidetail_check(call, "a block");
-    if (parse_number(call->rest, &wanted.birth_order) != 0) {
+    if (!api_address(call->rest, &wanted.birth_order)) {
         api_refuse(call, 400, "'%s' is not the number of a block", call->rest);
     }
     detail = apidetail_get(call, false);
@@ -465,13 +453,12 @@ void api_block(struct api_call *call) {
 /* ---- By an address ---- */
 
 /* Of a running program, as it is now. */
-static void find_in_program(struct api_call *call, uint64_t address) {
+static void blocks_find_in_program(struct api_call *call, uint64_t address) {
     const struct model *model = call->view->whole;
     struct liveheap_block block;
     struct error error;
     int found = liveheap_find((pid_t)model->header.pid, &model->header, address, clock_now_ns(),
                               &block, &error);
-    char text[24];
     if (found < 0) {
         job_fail_as(&error);
     }
@@ -479,10 +466,9 @@ static void find_in_program(struct api_call *call, uint64_t address) {
         api_refuse(call, 404, "0x%" PRIx64 " is not a live block of process %ld", address,
                    (long)model->header.pid);
     }
-    snprintf(text, sizeof text, "0x%" PRIx64, block.start);
     jsonwriter_map(call->json, NULL);
     jsonwriter_map(call->json, "block");
-    jsonwriter_string(call->json, "address", text);
+    api_put_address(call->json, "address", block.start);
     jsonwriter_number(call->json, "size", block.size);
     jsonwriter_number(call->json, "age_ns", block.age_ns);
     jsonwriter_number(call->json, "thread", block.thread);
@@ -499,7 +485,7 @@ static void find_in_program(struct api_call *call, uint64_t address) {
 }
 
 /* The one that lived then, else the last one that had ended. NULL: none had begun. */
-static const struct life *choose(const struct found *found, uint64_t time_ns) {
+static const struct life *blocks_choose(const struct found *found, uint64_t time_ns) {
     const struct life *best = NULL;
     for (size_t i = 0; i < found->count; i++) {
         const struct life *life = &found->lives[i];
@@ -523,11 +509,11 @@ void api_block_at(struct api_call *call) {
     const struct life *life;
     uint64_t address;
     struct error why;
-    if (text == NULL || parse_number(text, &address) != 0) {
+    if (text == NULL || !api_address(text, &address)) {
         api_refuse(call, 400, "'%s' is not an address", text != NULL ? text : "");
     }
     if (view->source->parts.count == 0 && view->whole->live) {
-        find_in_program(call, address);
+        blocks_find_in_program(call, address);
         return;
     }
     apidetail_check(call, "an address");
@@ -535,8 +521,8 @@ void api_block_at(struct api_call *call) {
         api_refuse(call, 400, "time: %s", why.message);
     }
     api_command(call, "report --show-blocks --address %s", text);
-    life =
-        choose(find_lives(call, (struct found){.what = FOUND_ADDRESS, .wanted = address}), time_ns);
+    life = blocks_choose(find_lives(call, (struct found){.what = FOUND_ADDRESS, .wanted = address}),
+                         time_ns);
     if (life == NULL) {
         api_refuse(call, 404, "no block lay at 0x%" PRIx64 " until %.9g s", address,
                    (double)time_ns / 1e9);

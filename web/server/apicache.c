@@ -26,19 +26,8 @@ struct apicache {
     struct kept *first;
 };
 
-struct apicache *apicache_new(void) {
-    struct apicache *cache = calloc(1, sizeof *cache);
-    if (cache != NULL) {
-        pthread_mutex_init(&cache->lock, NULL);
-        timedwait_init(&cache->changed);
-    }
-    return cache;
-}
-
-void apicache_free(struct apicache *cache) {
-    if (cache == NULL) {
-        return;
-    }
+static void apicache_end(void *what) {
+    struct apicache *cache = what;
     while (cache->first != NULL) {
         struct kept *kept = cache->first;
         cache->first = kept->next;
@@ -47,7 +36,14 @@ void apicache_free(struct apicache *cache) {
     }
     pthread_cond_destroy(&cache->changed);
     pthread_mutex_destroy(&cache->lock);
-    free(cache);
+}
+
+struct apicache *apicache_begin(void) {
+    struct apicache *cache = job_alloc(sizeof *cache);
+    pthread_mutex_init(&cache->lock, NULL);
+    timedwait_init(&cache->changed);
+    job_undo(apicache_end, cache);
+    return cache;
 }
 
 static struct kept *apicache_find(const struct apicache *cache, const char *key,
@@ -59,20 +55,6 @@ static struct kept *apicache_find(const struct apicache *cache, const char *key,
     return kept;
 }
 
-static void apicache_take_out(struct apicache *cache, struct kept *kept) {
-    struct kept **at = &cache->first;
-    while (*at != kept) {
-        at = &(*at)->next;
-    }
-    *at = kept->next;
-    free(kept);
-}
-
-static void apicache_wait(struct apicache *cache) {
-    struct timespec until = timedwait_until(LOOK_MS);
-    pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
-}
-
 struct making {
     const struct apicache_kind *kind;
     const void *wish;
@@ -80,7 +62,7 @@ struct making {
     void *value;
 };
 
-static void make_value(void *what) {
+static void apicache_work(void *what) {
     struct making *making = what;
     making->value = making->kind->make(making->wish, making->replay);
 }
@@ -101,31 +83,39 @@ static const void *apicache_make(struct apicache *cache, const char *key,
     kept->next = cache->first;
     cache->first = kept;
     pthread_mutex_unlock(&cache->lock);
-    value = job_run(make_value, &making, &kept->memory, error) == 0 ? making.value : NULL;
+    value = job_run(apicache_work, &making, &kept->memory, error) == 0 ? making.value : NULL;
     pthread_mutex_lock(&cache->lock);
     kept->value = value;
     kept->bytes = value != NULL ? kind->bytes(value) : 0;
     if (value == NULL) {
-        apicache_take_out(cache, kept);
+        struct kept **at = &cache->first;
+        while (*at != kept) {
+            at = &(*at)->next;
+        }
+        *at = kept->next;
+        free(kept);
     }
     pthread_cond_broadcast(&cache->changed);
     return value;
 }
 
-const void *apicache_get(struct apicache *cache, const char *key, const struct apicache_kind *kind,
-                         const void *wish, const struct replay_options *replay, bool *was_there) {
+const void *apicache_get(struct api_call *call, const struct answer *view, const char *key,
+                         const struct apicache_kind *kind, const void *wish) {
+    struct apicache *cache = view->cache;
     const struct kept *kept;
     const void *value;
     struct error error = {"cancelled"};
     pthread_mutex_lock(&cache->lock);
     while ((kept = apicache_find(cache, key, kind)) != NULL && kept->value == NULL &&
-           !replay_is_cancelled(replay)) {
-        apicache_wait(cache);
+           !replay_is_cancelled(&call->replay)) {
+        struct timespec until = timedwait_until(LOOK_MS);
+        pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
     }
-    if (was_there != NULL) {
-        *was_there = kept != NULL;
+    if (kind->is_pass) {
+        call->told.via = kept != NULL ? API_VIA_CACHE : API_VIA_PASS;
     }
-    value = kept == NULL ? apicache_make(cache, key, kind, wish, replay, &error) : kept->value;
+    value =
+        kept == NULL ? apicache_make(cache, key, kind, wish, &call->replay, &error) : kept->value;
     pthread_mutex_unlock(&cache->lock);
     if (value == NULL) {
         job_fail_as(&error);
@@ -135,9 +125,6 @@ const void *apicache_get(struct apicache *cache, const char *key, const struct a
 
 size_t apicache_bytes(struct apicache *cache) {
     size_t bytes = 0;
-    if (cache == NULL) {
-        return 0;
-    }
     pthread_mutex_lock(&cache->lock);
     for (const struct kept *kept = cache->first; kept != NULL; kept = kept->next) {
         bytes += kept->bytes;

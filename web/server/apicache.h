@@ -8,11 +8,7 @@
 #ifndef WEB_SERVER_APICACHE_H
 #define WEB_SERVER_APICACHE_H
 
-#include "analyze/base/error.h"
-#include "analyze/replay/options.h"
-
-#include <stdbool.h>
-#include <stddef.h>
+#include "web/server/api.h"
 
 struct apicache;
 
@@ -21,16 +17,17 @@ struct apicache;
 struct apicache_kind {
     void *(*make)(const void *wish, const struct replay_options *replay);
     size_t (*bytes)(const void *value);
+    bool is_pass; /* it takes a pass over the events */
 };
 
-struct apicache *apicache_new(void); /* NULL: out of memory */
-void apicache_free(struct apicache *cache);
+/* Of the job. */
+struct apicache *apicache_begin(void);
 
-/* The value under this key, made if it is not there; it lives as long as the view does. *was_there
- * (NULL is allowed): nothing had to be done. Whose maker was cancelled, is made by who waits.
- * What cannot be made ends the job of who asks. */
-const void *apicache_get(struct apicache *cache, const char *key, const struct apicache_kind *kind,
-                         const void *wish, const struct replay_options *replay, bool *was_there);
+/* The value under this key of a view of the call, made if it is not there; it lives as long as the
+ * view does. Whose maker was cancelled, is made by who waits. What cannot be made ends the job of
+ * who asks. Of what takes a pass it is told whether there was one. */
+const void *apicache_get(struct api_call *call, const struct answer *view, const char *key,
+                         const struct apicache_kind *kind, const void *wish);
 size_t apicache_bytes(struct apicache *cache);
 
 #endif

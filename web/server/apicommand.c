@@ -8,6 +8,7 @@
 #include "web/server/apimetric.h"
 #include "web/server/hub.h"
 #include "web/server/request.h"
+#include "web/server/routes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -45,10 +46,8 @@ enum { VIEWS = sizeof views / sizeof views[0] };
 static const char *metric_option(struct api_call *call, const struct request *view) {
     const char *text = request_parameter(view, "metric");
     call->metric = METRIC_MAXIMUM;
-    if (text != NULL && !metric_named(text, &call->metric)) {
-        call->metric = strcmp(text, "shutdown") == 0 ? METRIC_SHUTDOWN
-                       : strcmp(text, "short") == 0  ? METRIC_SHORT
-                                                     : METRIC_MAXIMUM;
+    if (text != NULL) {
+        api_metric(text, &call->metric); /* what is none shows the usual one */
     }
     return apimetric_option(call);
 }
@@ -87,13 +86,6 @@ static void put_file(FILE *out, struct hub *hub, const char *number) {
     }
 }
 
-static bool has_word(const char *const *words, const char *word) {
-    while (*words != NULL && strcmp(*words, word) != 0) {
-        words++;
-    }
-    return *words != NULL;
-}
-
 /* Whether the parameter, without what stands before its name, says what a side is of. */
 static bool is_of_side(const char *name) {
     return hub_filter(name) != NULL || strcmp(name, "process") == 0 ||
@@ -102,8 +94,6 @@ static bool is_of_side(const char *name) {
 
 /* What of it is an option of the command as it is. `prefix`: of the other side of a difference. */
 static void put_options(FILE *out, const struct request *view, const char *prefix) {
-    static const char *const flags[] = {"full-names", "all-frames", "all-processes", NULL};
-    static const char *const others[] = {"process", "by", NULL};
     size_t skip = strlen(prefix);
     for (size_t i = 0; i < view->parameter_count; i++) {
         const struct request_parameter *one = &view->parameters[i];
@@ -114,8 +104,9 @@ static void put_options(FILE *out, const struct request *view, const char *prefi
             continue;
         }
         filter = hub_filter(name);
-        takes_value = filter != NULL ? filter->value != NULL : has_word(others, name);
-        if (filter != NULL || takes_value || has_word(flags, name)) {
+        takes_value = filter != NULL ? filter->value != NULL : route_names("process by", name);
+        if (filter != NULL || takes_value ||
+            route_names("full-names all-frames all-processes", name)) {
             fprintf(out, " --%s", one->name);
         }
         if (takes_value) {
@@ -138,7 +129,8 @@ static bool is_narrowed(const struct request *view, const char *prefix) {
 }
 
 /* A difference as the dispatcher puts that of an answer. */
-static const char *spell(struct api_call *call, const char *pattern, const struct request *view) {
+static const char *command_spell(struct api_call *call, const char *pattern,
+                                 const struct request *view) {
     const char *base = request_parameter(view, "base");
     struct job_printing *text;
     if (strcmp(pattern, "list") == 0) {
@@ -181,7 +173,7 @@ void api_command_of(struct api_call *call) {
         api_refuse(call, 404, "there is no view '%s'", view->path + 1);
     }
     jsonwriter_map(call->json, NULL);
-    jsonwriter_string(call->json, "command", spell(call, views[place].command, view));
+    jsonwriter_string(call->json, "command", command_spell(call, views[place].command, view));
     jsonwriter_string(call->json, "sql",
                       strcmp(view->path, "/sql") == 0 ? request_parameter(view, "sql")
                                                       : views[place].sql);
@@ -201,7 +193,7 @@ static const struct {
     {"scope", "in scope"},
 };
 
-static const char *words_of(const char *filter) {
+static const char *command_words_of(const char *filter) {
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strcmp(parts[i].filter, filter) == 0) {
             return parts[i].words;
@@ -238,13 +230,8 @@ static char *spell_check(const struct api_call *call, const char *budget) {
     fputs("memtrace check ", text->out);
     shellword_put(text->out, budget);
     for (size_t i = 0; i < filters->count; i++) {
-        const struct filter_given *given = &filters->items[i];
-        if (words_of(given->option->name) == NULL) {
-            fprintf(text->out, " --%s", given->option->name);
-            if (given->value != NULL) {
-                fputc(' ', text->out);
-                shellword_put(text->out, given->value);
-            }
+        if (command_words_of(filters->items[i].option->name) == NULL) {
+            filters_put_option(text->out, "", &filters->items[i]);
         }
     }
     fputc(' ', text->out);
@@ -264,7 +251,7 @@ void api_budget(struct api_call *call) {
     fprintf(text->out, "%s <= ", metric_word(call->metric));
     put_limit(text->out, value, metric_main_is_bytes(call->metric));
     for (size_t i = 0; i < filters->count; i++) {
-        const char *words = words_of(filters->items[i].option->name);
+        const char *words = command_words_of(filters->items[i].option->name);
         if (words != NULL) {
             fprintf(text->out, " %s", words);
             put_word(text->out, filters->items[i].value);

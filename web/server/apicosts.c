@@ -9,7 +9,6 @@
 #include "analyze/window/series.h"
 #include "web/server/apidetail.h"
 #include "web/server/apimetric.h"
-#include "web/server/apipaths.h"
 #include "web/server/apitable.h"
 
 #include <stdlib.h>
@@ -74,8 +73,8 @@ static void function_columns(enum metric metric, struct table_column *columns) {
 #undef OF
 
 /* Start-up code is shown where it allocates itself. */
-static bool is_shown(const struct report *report, const struct framesums_item *item,
-                     enum metric metric) {
+static bool costs_is_shown(const struct report *report, const struct framesums_item *item,
+                           enum metric metric) {
     uint64_t self = framesums_cost(metric, &item->self).main;
     return framesums_cost(metric, &item->inclusive).main != 0 &&
            (report->options.all_frames || self != 0 || !pathwalk_is_startup(item->frame));
@@ -133,7 +132,7 @@ static struct function_row *functions_of(struct api_call *call, const struct ans
     *count = 0;
     for (size_t i = 0; i < sums.count; i++) {
         const struct framesums_item *item = &sums.items[i];
-        if (is_shown(&report, item, metric)) {
+        if (costs_is_shown(&report, item, metric)) {
             struct function_row *row = &rows[(*count)++];
             struct cost total = framesums_cost(metric, &item->inclusive);
             *row = (struct function_row){.frame = *item->frame,
@@ -263,7 +262,7 @@ struct changed_path {
     enum metric metric;
 };
 
-static const struct model_context *context_of(const struct changed_path *path, size_t side) {
+static const struct model_context *costs_context_of(const struct changed_path *path, size_t side) {
     uint32_t id = path->row->contexts[side];
     return id != 0 ? model_find(path->diff->sides[side].model, id) : NULL;
 }
@@ -278,8 +277,8 @@ static struct table_cell changed_hash(const struct rows_of *of, const void *reco
 
 static struct table_cell changed_path(const struct rows_of *of, const void *record) {
     const struct changed_path *path = record;
-    const struct model_context *later = context_of(path, 1);
-    const struct model_context *earlier = context_of(path, 0);
+    const struct model_context *later = costs_context_of(path, 1);
+    const struct model_context *earlier = costs_context_of(path, 0);
     (void)of;
     return later != NULL     ? table_path(later->path)
            : earlier != NULL ? apitable_base_path(earlier->path)
@@ -390,31 +389,16 @@ static void put_timeline(struct api_call *call, uint32_t id) {
 /* Of the blocks that were freed: the model has them in 16 buckets. */
 static void put_lifetimes(struct api_call *call, const struct model_context *context) {
     const struct model *model = call->view->model;
-    const uint64_t *buckets;
     if (context->lifetimes == MODEL_NO_LIFETIMES || model->lifetimes == NULL) {
         jsonwriter_string(call->json, "lifetimes", NULL);
-        return;
+    } else {
+        apidetail_write_buckets(call->json, "lifetimes", &model->lifetimes[context->lifetimes]);
     }
-    buckets = &model->lifetimes[context->lifetimes];
-    jsonwriter_array(call->json, "lifetimes");
-    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        bool is_last = i + 1 == MEMTRACE_LIFETIME_BUCKETS;
-        jsonwriter_map(call->json, NULL);
-        jsonwriter_number(call->json, "from_ns",
-                          i != 0 ? UINT64_C(1) << (2 * (i - 1) + MEMTRACE_TICK_SHIFT) : 0);
-        if (is_last) {
-            jsonwriter_string(call->json, "to_ns", NULL);
-        } else {
-            jsonwriter_number(call->json, "to_ns", UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
-        }
-        jsonwriter_number(call->json, "count", buckets[i]);
-        jsonwriter_end_map(call->json);
-    }
-    jsonwriter_end_array(call->json);
 }
 
 /* They take a pass: where that is short, or asked for. */
-static void put_sizes(struct api_call *call, const struct model_context *context, uint64_t hash) {
+static void costs_put_sizes(struct api_call *call, const struct model_context *context,
+                            uint64_t hash) {
     const struct answer *view = call->view;
     const struct detail_wish wish = {
         .parts = DETAIL_SIZES, .classes = 1u << context->class, .limit = 1};
@@ -473,6 +457,6 @@ void api_path(struct api_call *call) {
     put_totals(call, context);
     put_timeline(call, known->id);
     put_lifetimes(call, context);
-    put_sizes(call, context, hash);
+    costs_put_sizes(call, context, hash);
     jsonwriter_end_map(call->json);
 }

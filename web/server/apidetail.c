@@ -76,6 +76,25 @@ void apidetail_write_bins(struct api_call *call, const struct apidetail *detail)
     jsonwriter_end_array(call->json);
 }
 
+void apidetail_write_buckets(struct jsonwriter *json, const char *name, const uint64_t *counts) {
+    jsonwriter_array(json, name);
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        jsonwriter_map(json, NULL);
+        jsonwriter_number(json, "from_ns",
+                          i != 0 ? UINT64_C(1) << (2 * (i - 1) + MEMTRACE_TICK_SHIFT) : 0);
+        if (i + 1 < MEMTRACE_LIFETIME_BUCKETS) {
+            jsonwriter_number(json, "to_ns", UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
+        } else {
+            jsonwriter_string(json, "to_ns", NULL);
+        }
+        if (counts != NULL) {
+            jsonwriter_number(json, "count", counts[i]);
+        }
+        jsonwriter_end_map(json);
+    }
+    jsonwriter_end_array(json);
+}
+
 /* ---- The pass ---- */
 
 static int apidetail_take_life(void *context, const struct life *life) {
@@ -146,16 +165,11 @@ static size_t detail_bytes(const void *value) {
     return bytes;
 }
 
-static const struct apicache_kind detail_kind = {.make = make_detail, .bytes = detail_bytes};
+static const struct apicache_kind detail_kind = {make_detail, detail_bytes, .is_pass = true};
 
 const struct apidetail *apidetail_get(struct api_call *call, bool all) {
     const struct wish wish = {call->view, all};
-    bool was_there;
-    const struct apidetail *found =
-        apicache_get(call->view->cache, all ? "detail of all" : "detail", &detail_kind, &wish,
-                     &call->replay, &was_there);
-    call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
-    return found;
+    return apicache_get(call, call->view, all ? "detail of all" : "detail", &detail_kind, &wish);
 }
 
 /* ---- Others ---- */
@@ -192,7 +206,7 @@ static const struct apicache_kind sums_kind = {.make = make_sums, .bytes = apime
 const struct model *apidetail_sums(struct api_call *call) {
     const struct answer *view = call->view;
     return view->lacks_sums && !selection_is_all(view->selection)
-               ? apicache_get(view->cache, "sums", &sums_kind, view, &call->replay, NULL)
+               ? apicache_get(call, view, "sums", &sums_kind, view)
                : view->model;
 }
 

@@ -50,6 +50,10 @@ struct report apidetail_report(const struct api_call *call, const struct apideta
 /* The sums of what is selected, made now if the view lacks them. */
 const struct model *apidetail_sums(struct api_call *call);
 
+/* A member: an array of {from_ns, to_ns}, and "count" where counts are given, of the buckets that
+ * lifetimes are counted in; the last has no end. */
+void apidetail_write_buckets(struct jsonwriter *json, const char *name, const uint64_t *counts);
+
 /* Arrays of {from_ns, to_ns} and of counts, as members. */
 void apidetail_write_bins(struct api_call *call, const struct apidetail *detail);
 

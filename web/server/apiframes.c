@@ -46,7 +46,7 @@ const char *apiframes_spell(const struct report *report, const struct names_fram
 /* ---- Whose code ---- */
 
 /* Of the sum of a run each process's program is own code. */
-static bool is_of_run(const struct report_run *run, const char *module) {
+static bool apiframes_is_of_run(const struct report_run *run, const char *module) {
     if (run == NULL || run->process != RUN_NONE || strstr(pathname_base(module), ".so") != NULL) {
         return false;
     }
@@ -63,7 +63,7 @@ const char *apiframes_kind(const struct report *report, const struct names_frame
     enum framekind (*const of)(const struct names_frame *, const char *) =
         is_file ? framekind_of_file : framekind_of;
     enum framekind kind = of(frame, report->model->header.executable);
-    if (kind == FRAMEKIND_SYSTEM && is_of_run(report->run, frame->module)) {
+    if (kind == FRAMEKIND_SYSTEM && apiframes_is_of_run(report->run, frame->module)) {
         kind = of(frame, frame->module);
     }
     return framekind_name(kind);

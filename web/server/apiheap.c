@@ -14,9 +14,7 @@
 #include "analyze/blocks/heapmap.h"
 #include "analyze/report/reports.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CELLS_USUAL = 16384, CELLS_MOST = 65536 };
@@ -27,7 +25,7 @@ static void close_history(void *value) {
     heaphistory_free(value);
 }
 
-static void *make_history(const void *asked, const struct replay_options *replay) {
+static void *apiheap_make_history(const void *asked, const struct replay_options *replay) {
     const struct answer *view = asked;
     struct selection_times window = apidetail_window(view);
     struct replay_options options = *replay;
@@ -45,18 +43,17 @@ static void *make_history(const void *asked, const struct replay_options *replay
     return history;
 }
 
-static size_t history_bytes(const void *value) {
+static size_t apiheap_history_bytes(const void *value) {
     const struct heaphistory *history = value;
     return sizeof *history + history->cell_room * sizeof *history->cells;
 }
 
-static const struct apicache_kind history_kind = {.make = make_history, .bytes = history_bytes};
+static const struct apicache_kind history_kind = {apiheap_make_history, apiheap_history_bytes,
+                                                  .is_pass = true};
 
-static const struct heaphistory *get_history(struct api_call *call) {
-    bool was_there;
-    const struct heaphistory *history = apicache_get(
-        call->view->cache, "heap history", &history_kind, call->view, &call->replay, &was_there);
-    call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
+static const struct heaphistory *apiheap_get_history(struct api_call *call) {
+    const struct heaphistory *history =
+        apicache_get(call, call->view, "heap history", &history_kind, call->view);
     if (selection_needs_lives(call->view->selection) ||
         selection_asks_contexts(call->view->selection)) {
         api_note(call, "Of all blocks of the heap, whatever is selected.");
@@ -97,7 +94,7 @@ static void write_resident(struct jsonwriter *json, const struct heaphistory *hi
 void api_heap_history(struct api_call *call) {
     const struct heaphistory *history;
     apidetail_check(call, "the heap's history");
-    history = get_history(call);
+    history = apiheap_get_history(call);
     jsonwriter_map(call->json, NULL);
     write_series(call->json, "time_ns", history, offsetof(struct heaphistory_moment, time_ns));
     write_series(call->json, "live", history, offsetof(struct heaphistory_moment, live_bytes));
@@ -126,51 +123,39 @@ struct part {
 
 static uint64_t read_address(struct api_call *call, const char *name, uint64_t usual) {
     const char *text = api_param(call, name);
-    uint64_t address;
-    char *end;
-    if (text == NULL) {
-        return usual;
-    }
-    errno = 0;
-    address = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || text[0] == '+') {
+    uint64_t address = usual;
+    if (text != NULL && !api_address(text, &address)) {
         api_refuse(call, 400, "%s: '%s' is not an address", name, text);
     }
     return address;
 }
 
 /* A region, cut to the part. false: nothing of it is in there. */
-static bool cut(uint64_t *start, uint64_t *end, const struct part *part) {
+static bool apiheap_cut(uint64_t *start, uint64_t *end, const struct part *part) {
     *start = *start > part->start ? *start : part->start & ~(uint64_t)(HEAPMAP_PAGE - 1);
     *end = *end < part->end ? *end : part->end;
     return *start < *end;
 }
 
-static uint64_t cells_of(uint64_t start, uint64_t end, uint64_t step) {
+static uint64_t apiheap_cells_of(uint64_t start, uint64_t end, uint64_t step) {
     return (end - start + step - 1) / step;
 }
 
 /* The least power of two, not below a page, with which all regions have few cells. Each has one at
  * least. */
-static uint64_t step_of(const struct heapmap *map, const struct part *part) {
+static uint64_t apiheap_step_of(const struct heapmap *map, const struct part *part) {
     uint64_t step = HEAPMAP_PAGE;
     for (;; step *= 2) {
         uint64_t cells = 0;
         for (size_t i = 0; i < map->region_count; i++) {
             uint64_t start = map->regions[i].start;
             uint64_t end = map->regions[i].end;
-            cells += cut(&start, &end, part) ? cells_of(start, end, step) : 0;
+            cells += apiheap_cut(&start, &end, part) ? apiheap_cells_of(start, end, step) : 0;
         }
         if (cells <= part->cells + map->region_count || step >= UINT64_C(1) << 50) {
             return step;
         }
     }
-}
-
-static void write_address(struct jsonwriter *json, const char *name, uint64_t address) {
-    char text[24];
-    snprintf(text, sizeof text, "0x%" PRIx64, address);
-    jsonwriter_string(json, name, text);
 }
 
 /* What is in use at all is not 0. */
@@ -186,15 +171,15 @@ static void write_region(struct api_call *call, const struct detail *detail,
     uint64_t end = region->end;
     uint64_t *cells;
     size_t count;
-    if (!cut(&start, &end, part)) {
+    if (!apiheap_cut(&start, &end, part)) {
         return;
     }
-    count = (size_t)cells_of(start, end, step);
+    count = (size_t)apiheap_cells_of(start, end, step);
     cells = job_array(count, sizeof *cells);
     heapmap_fill(detail, start, step, cells, count);
     jsonwriter_map(call->json, NULL);
-    write_address(call->json, "start", start);
-    write_address(call->json, "end", end);
+    api_put_address(call->json, "start", start);
+    api_put_address(call->json, "end", end);
     if (region->name != NULL && region->name[0] != '\0') {
         jsonwriter_string(call->json, "name", region->name);
     }
@@ -215,7 +200,7 @@ static void write_exact(struct api_call *call, const struct part *part) {
     const struct detail *detail = apidetail_get(call, false)->detail;
     const struct heapmap map =
         heapmap_make(detail, report_smaps(&call->report, call->view->model->to_ns));
-    uint64_t step = step_of(&map, part);
+    uint64_t step = apiheap_step_of(&map, part);
     uint64_t live = 0;
     uint64_t slack = 0;
     for (size_t i = 0; i < detail->live_count; i++) {
@@ -263,13 +248,13 @@ static void write_coarse_region(struct jsonwriter *json, const struct heaphistor
     uint64_t start = history->cells[first].number * step;
     uint64_t last = (history->cells[end - 1].number + UINT64_C(1)) * step;
     uint64_t number;
-    if (!cut(&start, &last, part)) {
+    if (!apiheap_cut(&start, &last, part)) {
         return;
     }
     number = start / step;
     jsonwriter_map(json, NULL);
-    write_address(json, "start", number * step);
-    write_address(json, "end", last);
+    api_put_address(json, "start", number * step);
+    api_put_address(json, "end", last);
     jsonwriter_array(json, "cells");
     for (size_t at = first; number * step < last; number++) {
         while (at < end && history->cells[at].number < number) {
@@ -284,7 +269,7 @@ static void write_coarse_region(struct jsonwriter *json, const struct heaphistor
 }
 
 static void write_coarse(struct api_call *call, uint64_t time_ns, const struct part *part) {
-    const struct heaphistory *history = get_history(call);
+    const struct heaphistory *history = apiheap_get_history(call);
     const struct heaphistory_moment *moment = heaphistory_at(history, time_ns);
     size_t end;
     jsonwriter_map(call->json, NULL);

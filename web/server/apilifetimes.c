@@ -91,22 +91,6 @@ static const struct apicache_kind overtime_kind = {.make = make_overtime, .bytes
 
 /* ---- What is written ---- */
 
-static void write_buckets(struct jsonwriter *json) {
-    jsonwriter_array(json, "buckets");
-    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        jsonwriter_map(json, NULL);
-        jsonwriter_number(json, "from_ns",
-                          i != 0 ? UINT64_C(1) << (2 * (i - 1) + MEMTRACE_TICK_SHIFT) : 0);
-        if (i + 1 < MEMTRACE_LIFETIME_BUCKETS) {
-            jsonwriter_number(json, "to_ns", UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT));
-        } else {
-            jsonwriter_string(json, "to_ns", NULL);
-        }
-        jsonwriter_end_map(json);
-    }
-    jsonwriter_end_array(json);
-}
-
 static void write_counts(struct jsonwriter *json, const uint64_t *units, size_t rows,
                          size_t columns) {
     jsonwriter_array(json, "counts");
@@ -122,9 +106,8 @@ static void write_counts(struct jsonwriter *json, const uint64_t *units, size_t 
 
 static void write_overtime(struct api_call *call) {
     struct selection_times window = apidetail_window(call->view);
-    bool was_there;
-    const struct overtime *overtime = apicache_get(call->view->cache, "lifetimes", &overtime_kind,
-                                                   call->view, &call->replay, &was_there);
+    const struct overtime *overtime =
+        apicache_get(call, call->view, "lifetimes", &overtime_kind, call->view);
     jsonwriter_array(call->json, "time");
     for (size_t row = 0; row < overtime->count; row++) {
         jsonwriter_map(call->json, NULL);
@@ -148,7 +131,7 @@ static bool needs_pass(const struct answer *view) {
 }
 
 /* The parameter has one word. */
-static bool is_asked(struct api_call *call, const char *name, const char *word) {
+static bool apilifetimes_is_asked(struct api_call *call, const char *name, const char *word) {
     return api_word(call, name, word, 0) == 0 && api_param(call, name) != NULL;
 }
 
@@ -180,21 +163,20 @@ static void write_percentiles(struct api_call *call) {
         report = apidetail_report(call, apidetail_get(call, false));
         jsonwriter_number(call->json, "finest_ns", report_finest_lifetime(report.model));
     }
-    taken = apicache_get(call->view->cache, "percentiles", &percentiles_kind, &report,
-                         &call->replay, NULL);
+    taken = apicache_get(call, call->view, "percentiles", &percentiles_kind, &report);
     apireport_write(call, "all", apireport_find(taken, "lifetimes-all"));
     apireport_write(call, "percentiles", apireport_find(taken, "lifetimes"));
 }
 
 void api_lifetimes(struct api_call *call) {
-    bool is_over = is_asked(call, "over", "time");
-    bool is_per = is_asked(call, "per", "path");
+    bool is_over = apilifetimes_is_asked(call, "over", "time");
+    bool is_per = apilifetimes_is_asked(call, "per", "path");
     if (is_over) {
         apidetail_check(call, "over=time");
     }
     api_command(call, "report --show-lifetimes");
     jsonwriter_map(call->json, NULL);
-    write_buckets(call->json);
+    apidetail_write_buckets(call->json, "buckets", NULL);
     if (is_over && needs_pass(call->view)) {
         const struct apidetail *detail = apidetail_get(call, false);
         apidetail_write_bins(call, detail);
@@ -232,8 +214,8 @@ static void write_classes(struct jsonwriter *json, const struct detail *detail) 
 
 void api_sizes(struct api_call *call) {
     const struct apidetail *detail;
-    bool is_over = is_asked(call, "over", "time");
-    bool is_per = is_asked(call, "per", "path");
+    bool is_over = apilifetimes_is_asked(call, "over", "time");
+    bool is_per = apilifetimes_is_asked(call, "per", "path");
     apidetail_check(call, "sizes");
     detail = apidetail_get(call, false);
     api_command(call, "report --show-sizes");

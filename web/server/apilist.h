@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* apilist.h: all endpoints, for routes.c. One line a handler, by the file that it is in. */
+/* apilist.h: all endpoints, for routes.c: one line a handler, by the file that it is in; and what a
+ * saved page (onefile.c) and the dispatcher ask of them besides. */
 #ifndef WEB_SERVER_APILIST_H
 #define WEB_SERVER_APILIST_H
 
-#include "web/server/api.h"
+#include "web/server/hub.h"
 
 void api_session(struct api_call *call); /* apisession.c */
+/* A source as answers tell of it: an element of an array. */
+void apisession_put_source(struct jsonwriter *json, const struct hub_status *status);
 void api_sources(struct api_call *call);
 void api_open_source(struct api_call *call);
 
@@ -26,8 +29,7 @@ void api_foreign(struct api_call *call);
 void api_modules(struct api_call *call);
 void api_processes(struct api_call *call);
 void api_suppressed(struct api_call *call);
-
-void api_running(struct api_call *call); /* apirunning.c */
+void api_running(struct api_call *call);
 
 void api_tree(struct api_call *call); /* apitree.c */
 void api_callers(struct api_call *call);
@@ -36,6 +38,11 @@ void api_search(struct api_call *call);
 void api_functions(struct api_call *call); /* apicosts.c */
 void api_paths(struct api_call *call);
 void api_path(struct api_call *call);
+/* The columns that call paths have in tables: CONTEXT_COLUMNS, with the headings of these; and the
+ * places of those that are shown. */
+enum { APIPATHS_SHOWN = 15 };
+extern const unsigned char apipaths_shown[APIPATHS_SHOWN];
+void apipaths_columns(struct table_column *columns);
 
 void api_files(struct api_call *call); /* apisource.c */
 void api_file(struct api_call *call);

@@ -62,7 +62,7 @@ static void find_callers(const struct answer *view, struct mappinghistory *histo
 
 /* ---- The cache ---- */
 
-static void *make_history(const void *asked, const struct replay_options *replay) {
+static void *apimappings_make_history(const void *asked, const struct replay_options *replay) {
     const struct answer *view = asked;
     struct mappinghistory *history = job_alloc(sizeof *history);
     mappinghistory_read(view->source->parts, view->selection->view.to_ns, history);
@@ -70,20 +70,17 @@ static void *make_history(const void *asked, const struct replay_options *replay
     return history;
 }
 
-static size_t history_bytes(const void *value) {
+static size_t apimappings_history_bytes(const void *value) {
     const struct mappinghistory *history = value;
     return sizeof *history + history->room * sizeof *history->items +
            history->sample_room * sizeof *history->samples;
 }
 
-static const struct apicache_kind history_kind = {.make = make_history, .bytes = history_bytes};
+static const struct apicache_kind history_kind = {apimappings_make_history,
+                                                  apimappings_history_bytes, .is_pass = true};
 
-static const struct mappinghistory *get_history(struct api_call *call) {
-    bool was_there;
-    const struct mappinghistory *history = apicache_get(
-        call->view->cache, "mappings", &history_kind, call->view, &call->replay, &was_there);
-    call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
-    return history;
+static const struct mappinghistory *apimappings_get_history(struct api_call *call) {
+    return apicache_get(call, call->view, "mappings", &history_kind, call->view);
 }
 
 /* ---- The table ---- */
@@ -148,7 +145,7 @@ void api_mappings(struct api_call *call) {
         apireport_one(call, &call->report, report_mappings, "mapping-paths");
         return;
     }
-    history = get_history(call);
+    history = apimappings_get_history(call);
     if (history->sample_count == 0) {
         api_note(call, "The recording has no mappings of the process: it was too short.");
     }
@@ -172,7 +169,8 @@ struct asked_mappings {
     const struct selection_mappings *chosen;
 };
 
-static bool is_asked(const struct asked_mappings *asked, const struct mapping_sample *sample) {
+static bool apimappings_is_asked(const struct asked_mappings *asked,
+                                 const struct mapping_sample *sample) {
     const struct mapping_seen *seen = &asked->history->items[sample->mapping];
     return asked->mapped != NULL ? seen == asked->mapped
                                  : selection_has_mapping(asked->chosen, seen->id);
@@ -189,7 +187,7 @@ static void write_history(struct jsonwriter *json, const struct asked_mappings *
         bool is_there = false;
         for (; i < history->sample_count && history->samples[i].time_ns == time_ns; i++) {
             uint64_t value;
-            if (is_asked(asked, &history->samples[i])) {
+            if (apimappings_is_asked(asked, &history->samples[i])) {
                 memcpy(&value, (const char *)&history->samples[i] + field, sizeof value);
                 sum += value;
                 is_there = true;
@@ -208,7 +206,7 @@ static void write_times(struct jsonwriter *json, const struct asked_mappings *as
     jsonwriter_array(json, "time_ns");
     for (size_t i = 0; i < history->sample_count; i++) {
         const struct mapping_sample *sample = &history->samples[i];
-        if (sample->time_ns != last_ns && is_asked(asked, sample)) {
+        if (sample->time_ns != last_ns && apimappings_is_asked(asked, sample)) {
             jsonwriter_number(json, NULL, sample->time_ns);
             last_ns = sample->time_ns;
         }
@@ -220,7 +218,7 @@ void api_mapping(struct api_call *call) {
     struct asked_mappings asked = {.chosen = &call->view->selection->mappings};
     bool are_all = strcmp(call->rest, "0") == 0;
     apidetail_check(call, "the history of a mapping");
-    asked.history = get_history(call);
+    asked.history = apimappings_get_history(call);
     asked.mapped = find_mapped(asked.history, call->rest);
     if (asked.mapped == NULL && !are_all) {
         api_refuse(call, 404, "there is no mapping %s", call->rest);

@@ -32,7 +32,7 @@ const struct model *apimetric_heap(struct api_call *call, const struct answer *v
     if (classes == 0 || classes == 1u << MODEL_HEAP) {
         return view->model;
     }
-    return apicache_get(view->cache, "as heap", &heap_kind, view, &call->replay, NULL);
+    return apicache_get(call, view, "as heap", &heap_kind, view);
 }
 
 /* ---- Leaks without those that are suppressed ---- */
@@ -57,9 +57,8 @@ static const struct apicache_kind unsuppressed_kind = {.make = make_unsuppressed
 static const struct model *without_suppressed(struct api_call *call, const struct answer *view,
                                               const struct model *heap, const char *key) {
     const struct leaks_wish wish = {view, heap};
-    return model_has_leaks(view->model)
-               ? apicache_get(view->cache, key, &unsuppressed_kind, &wish, &call->replay, NULL)
-               : heap;
+    return model_has_leaks(view->model) ? apicache_get(call, view, key, &unsuppressed_kind, &wish)
+                                        : heap;
 }
 
 /* ---- What single blocks tell ---- */
@@ -92,7 +91,7 @@ static size_t bytes_of_part(const void *value) {
            part->detail->context_count * sizeof *part->detail->contexts;
 }
 
-static const struct apicache_kind part_kind = {.make = make_part, .bytes = bytes_of_part};
+static const struct apicache_kind part_kind = {make_part, bytes_of_part, .is_pass = true};
 
 static const struct model *of_single_blocks(struct api_call *call, const struct answer *view,
                                             enum metric metric) {
@@ -102,7 +101,6 @@ static const struct model *of_single_blocks(struct api_call *call, const struct 
                              .short_ns = SHORT_NS};
     const char *within = api_param(call, "within");
     char key[64];
-    bool was_there;
     const struct part *part;
     if (view->source->parts.count == 0) {
         api_refuse(call, 400,
@@ -114,8 +112,7 @@ static const struct model *of_single_blocks(struct api_call *call, const struct 
         api_refuse(call, 400, "within is a duration such as 10ms, not '%s'", within);
     }
     snprintf(key, sizeof key, "metric %s %" PRIu64, metric_name(metric), wish.short_ns);
-    part = apicache_get(view->cache, key, &part_kind, &wish, &call->replay, &was_there);
-    call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
+    part = apicache_get(call, view, key, &part_kind, &wish);
     return part->model;
 }
 

@@ -154,7 +154,7 @@ struct answering {
     bool is_truncated;
 };
 
-static int on_begin(void *context, sqlite3_stmt *statement) {
+static int apiquery_on_begin(void *context, sqlite3_stmt *statement) {
     struct answering *answering = context;
     if (answering->plan != NULL) {
         return 0;
@@ -172,7 +172,7 @@ static int put_plan(FILE *out, sqlite3_stmt *statement) {
     return 0;
 }
 
-static int on_row(void *context, sqlite3_stmt *statement) {
+static int apiquery_on_row(void *context, sqlite3_stmt *statement) {
     struct answering *answering = context;
     const struct apireport *taken = &answering->taken;
     if (answering->plan != NULL) {
@@ -189,7 +189,7 @@ static int on_row(void *context, sqlite3_stmt *statement) {
     return answering->inner.row(&answering->writer, statement) != 0;
 }
 
-static int on_end(void *context) {
+static int apiquery_on_end(void *context) {
     struct answering *answering = context;
     return answering->plan != NULL ? 1 /* the rest of the text is not run */
                                    : answering->inner.end(&answering->writer);
@@ -200,10 +200,12 @@ static void run_guarded(void *what) {
     guard->result = query_run(guard->query, guard->sql, guard->sink, &guard->error);
 }
 
-static void run(struct api_call *call, struct query *query, const char *sql,
-                struct answering *answering) {
-    const struct query_sink sink = {
-        .begin = on_begin, .row = on_row, .end = on_end, .context = answering};
+static void apiquery_run(struct api_call *call, struct query *query, const char *sql,
+                         struct answering *answering) {
+    const struct query_sink sink = {.begin = apiquery_on_begin,
+                                    .row = apiquery_on_row,
+                                    .end = apiquery_on_end,
+                                    .context = answering};
     struct guard guard = {.query = query, .sql = sql, .sink = &sink, .cancel = call->replay.cancel};
     clock_gettime(CLOCK_MONOTONIC, &guard.start);
     pthread_mutex_init(&guard.lock, NULL);
@@ -238,8 +240,9 @@ static void answer_asked(struct api_call *call, struct query *query, const struc
         (struct report){.out = call->out, .options.format = REPORT_SINK, .sink = &answering->sink};
     answering->inner = statement_sink(&answering->writer);
     answering->plan = asked->only_plan ? job_print() : NULL;
-    run(call, query, asked->only_plan ? job_text("EXPLAIN QUERY PLAN %s", asked->sql) : asked->sql,
-        answering);
+    apiquery_run(call, query,
+                 asked->only_plan ? job_text("EXPLAIN QUERY PLAN %s", asked->sql) : asked->sql,
+                 answering);
     apireport_begin(call, NULL, taken->count != 0 ? &taken->tables[taken->count - 1] : &nothing,
                     &table);
     if (answering->plan != NULL) {
@@ -256,7 +259,7 @@ struct telling {
     const struct replay_options *to;
 };
 
-static void tell(void *context, uint64_t done, uint64_t total) {
+static void apiquery_tell(void *context, uint64_t done, uint64_t total) {
     struct telling *telling = context;
     pthread_mutex_lock(&telling->lock);
     telling->to->progress(telling->to->context, done, total);
@@ -267,8 +270,8 @@ void api_query(struct api_call *call) {
     const struct asked asked = read_body(call);
     const struct answer *view = call->view;
     struct telling *telling = job_alloc(sizeof *telling);
-    const struct replay_options replay = {.progress = call->replay.progress != NULL ? tell : NULL,
-                                          .context = telling};
+    const struct replay_options replay = {
+        .progress = call->replay.progress != NULL ? apiquery_tell : NULL, .context = telling};
     const struct query_source source = {.whole = view->whole,
                                         .model = view->model,
                                         .selection = view->selection,

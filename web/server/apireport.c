@@ -40,7 +40,7 @@ static void on_note(void *context, const char *text) {
     table->notes = table->notes != NULL ? job_text("%s\n%s", table->notes, text) : job_string(text);
 }
 
-static void on_row(void *context, const struct table_cell *cells) {
+static void apireport_on_row(void *context, const struct table_cell *cells) {
     struct apireport *taken = context;
     struct apireport_table *table = &taken->tables[taken->count - 1];
     struct table_cell *to;
@@ -57,7 +57,8 @@ static void on_row(void *context, const struct table_cell *cells) {
 }
 
 struct table_sink apireport_sink(struct apireport *taken) {
-    return (struct table_sink){.open = on_open, .note = on_note, .row = on_row, .context = taken};
+    return (struct table_sink){
+        .open = on_open, .note = on_note, .row = apireport_on_row, .context = taken};
 }
 
 struct apireport apireport_take(const struct report *report,

@@ -55,8 +55,7 @@ static size_t bytes_of_files(const void *value) {
 static const struct apicache_kind files_kind = {make_files, bytes_of_files};
 
 static const struct sourcefiles *files_of(struct api_call *call) {
-    return apicache_get(call->view->cache, "source files", &files_kind, call->view, &call->replay,
-                        NULL);
+    return apicache_get(call, call->view, "source files", &files_kind, call->view);
 }
 
 /* The frame of the file that the path of the request names. */
@@ -164,8 +163,8 @@ static void fill_files(const struct report *report, const struct sourcefiles *fi
 }
 
 /* Start-up code's files, which no tree shows, are not shown, either. */
-static bool is_shown(const struct report *report, const struct file_row *row,
-                     const struct names_frame *frame) {
+static bool apisource_is_shown(const struct report *report, const struct file_row *row,
+                               const struct names_frame *frame) {
     return (row->costs[METRIC_ALLOCATIONS] != 0 || row->costs[METRIC_LEAKED] != 0) &&
            (report->options.all_frames || !pathwalk_is_startup(frame));
 }
@@ -191,7 +190,7 @@ void api_files(struct api_call *call) {
         api_command(call, "report %s --flat --by line", apimetric_option(call));
     }
     for (size_t i = 0; i < files->count; i++) {
-        if (is_shown(&call->report, &rows[i], files->items[i])) {
+        if (apisource_is_shown(&call->report, &rows[i], files->items[i])) {
             records[count++] = &rows[i];
         }
     }

@@ -19,7 +19,7 @@ static const char *const kind_names[] = {
     [TABLE_ANY] = "any",
 };
 
-static const char *name_of(const struct table_column *column) {
+static const char *apitable_name_of(const struct table_column *column) {
     return column->name != NULL  ? column->name
            : column->sql != NULL ? column->sql
                                  : column->heading;
@@ -40,7 +40,7 @@ struct apitable_wish apitable_wish(struct api_call *call, const struct table_col
         if (i == count) {
             api_refuse(call, 400, "sort: there is no column '%s'", sort);
         }
-        wish.sort = strcmp(name_of(&columns[i]), sort) == 0 ? i : SIZE_MAX;
+        wish.sort = strcmp(apitable_name_of(&columns[i]), sort) == 0 ? i : SIZE_MAX;
     }
     wish.descending =
         api_word(call, "order", "asc|desc",
@@ -61,8 +61,9 @@ void apitable_columns(const struct rows *rows, const unsigned char *shown, size_
 
 void apitable_column(struct jsonwriter *json, const struct table_column *column) {
     jsonwriter_map(json, NULL);
-    jsonwriter_string(json, "name", name_of(column));
-    jsonwriter_string(json, "heading", column->heading != NULL ? column->heading : name_of(column));
+    jsonwriter_string(json, "name", apitable_name_of(column));
+    jsonwriter_string(json, "heading",
+                      column->heading != NULL ? column->heading : apitable_name_of(column));
     jsonwriter_string(json, "kind", kind_names[column->kind]);
     if (column->about != NULL && column->about[0] != '\0') {
         jsonwriter_string(json, "about", column->about);

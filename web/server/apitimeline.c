@@ -26,8 +26,8 @@ struct curves {
 };
 
 /* Points [first, end) become one: where most was live. */
-static void join(const struct model *model, const struct activity *activity, size_t first,
-                 size_t end, struct curves *curves) {
+static void apitimeline_join(const struct model *model, const struct activity *activity,
+                             size_t first, size_t end, struct curves *curves) {
     const struct memtrace_point *points = model->timeline;
     const struct memtrace_sample *process;
     size_t most = first;
@@ -53,19 +53,19 @@ static void thin_out(const struct model *model, const struct activity *activity,
     size_t most = wanted > 2 ? wanted : 3;
     if (count <= most) {
         for (size_t i = 0; i < count; i++) {
-            join(model, activity, i, i + 1, curves);
+            apitimeline_join(model, activity, i, i + 1, curves);
         }
         return;
     }
-    join(model, activity, 0, 1, curves);
+    apitimeline_join(model, activity, 0, 1, curves);
     for (size_t i = 0; i < most - 2; i++) {
         size_t first = 1 + (count - 2) * i / (most - 2);
         size_t end = 1 + (count - 2) * (i + 1) / (most - 2);
         if (first < end) {
-            join(model, activity, first, end, curves);
+            apitimeline_join(model, activity, first, end, curves);
         }
     }
-    join(model, activity, count - 1, count, curves);
+    apitimeline_join(model, activity, count - 1, count, curves);
 }
 
 /* ---- Intervals: kept with the view, since they may take a pass ---- */
@@ -103,20 +103,17 @@ static size_t activity_bytes(const void *value) {
            activity->process_count * sizeof *activity->process;
 }
 
-static const struct apicache_kind activity_kind = {.make = make_activity, .bytes = activity_bytes};
+static const struct apicache_kind activity_kind = {make_activity, activity_bytes, .is_pass = true};
 
 static const struct activity *get_activity(struct api_call *call, unsigned wanted,
                                            size_t intervals) {
     const struct wish wish = {call->view, activity_parts(wanted), intervals};
     const struct activity *activity;
-    bool was_there;
+    enum api_via via = call->told.via;
     char key[64];
     snprintf(key, sizeof key, "timeline %u %zu", wish.parts, intervals);
-    activity =
-        apicache_get(call->view->cache, key, &activity_kind, &wish, &call->replay, &was_there);
-    if (activity->is_pass) {
-        call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
-    }
+    activity = apicache_get(call, call->view, key, &activity_kind, &wish);
+    call->told.via = activity->is_pass ? call->told.via : via;
     return activity;
 }
 

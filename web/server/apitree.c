@@ -26,7 +26,7 @@ struct tree_wish {
     uint64_t limit;     /* calls; 0: all */
 };
 
-static struct tree_wish read_wish(struct api_call *call) {
+static struct tree_wish apitree_read_wish(struct api_call *call) {
     struct tree_wish wish = {.is_up = api_word(call, "direction", "down|up", 0) == 1};
     const char *share = api_param(call, "min-share");
     if (share != NULL) {
@@ -116,8 +116,8 @@ static void add_call(struct columns *columns, struct apiframes *frames, const st
 }
 
 /* The calls that are dear enough, the dearest of siblings first, each behind its caller. */
-static void fill(struct columns *columns, struct apiframes *frames, const struct shown *shown,
-                 uint64_t least, uint64_t depth_limit) {
+static void apitree_fill(struct columns *columns, struct apiframes *frames,
+                         const struct shown *shown, uint64_t least, uint64_t depth_limit) {
     const struct calltree *tree = shown->tree;
     uint32_t at = 0;
     uint64_t depth = 0;
@@ -184,7 +184,7 @@ static uint64_t least_of(const struct calltree *tree, const struct tree_wish *wi
 }
 
 /* The root has no frame: -1, or as an unsigned number of 32 bits 2^32 - 1. */
-static void put_nodes(struct api_call *call, const struct columns *columns) {
+static void apitree_put_nodes(struct api_call *call, const struct columns *columns) {
     size_t count = columns->count;
     jsonwriter_map(call->json, "nodes");
     api_column(call, "parent", API_U32, columns->parent, count);
@@ -213,7 +213,7 @@ static void put_shown(struct api_call *call, const struct report *report, const 
     enum metric metric = call->metric;
     struct apiframes frames = apiframes_start(report);
     struct columns columns = columns_make(shown->tree->count, shown->costs != NULL);
-    fill(&columns, &frames, shown, least_of(shown->tree, wish), wish->depth);
+    apitree_fill(&columns, &frames, shown, least_of(shown->tree, wish), wish->depth);
     jsonwriter_map(call->json, name);
     jsonwriter_string(call->json, "metric", apimetric_name(metric));
     jsonwriter_string(call->json, "unit", metric_main_is_bytes(metric) ? "bytes" : "count");
@@ -223,7 +223,7 @@ static void put_shown(struct api_call *call, const struct report *report, const 
         jsonwriter_number(call->json, "base_total", shown->base_total);
     }
     apiframes_write(&frames, call->json, "frames");
-    put_nodes(call, &columns);
+    apitree_put_nodes(call, &columns);
     jsonwriter_number(call->json, "cut", columns.cut);
     jsonwriter_end_map(call->json);
 }
@@ -237,8 +237,8 @@ static void put_tree(struct api_call *call, const struct report *report, const c
 
 /* ---- A tree, and two ---- */
 
-static struct calltree make_tree(const struct report *report, enum metric metric,
-                                 const struct tree_wish *wish) {
+static struct calltree apitree_make_tree(const struct report *report, enum metric metric,
+                                         const struct tree_wish *wish) {
     return (wish->is_up ? calltree_bottom_up : calltree_top_down)(report, metric);
 }
 
@@ -264,14 +264,14 @@ static void tree_of_two(struct api_call *call, const struct tree_wish *wish) {
     whole.least_share = 0;
     for (size_t side = 0; side < 2; side++) {
         reports[side] = report_of(call, views[side], apimetric_model(call, views[side]), &whole);
-        trees[side] = make_tree(&reports[side], call->metric, &whole);
+        trees[side] = apitree_make_tree(&reports[side], call->metric, &whole);
     }
     put_difference(call, reports, NULL, trees, wish);
     apimetric_diff_command(call, "path");
 }
 
 /* As the command writes leaks: without those that are suppressed, which are told behind them. */
-static void put_leaks(struct api_call *call, struct report report) {
+static void apitree_put_leaks(struct api_call *call, struct report report) {
     report.suppressions = question_suppressions(call->view->question, call->view->model);
     report.model = suppressions_leave(report.suppressions, report.model, report.names);
     report_tree(&report, call->metric);
@@ -295,7 +295,7 @@ static void put_text(struct api_call *call, struct report report, const struct t
     report_warnings(&report);
     if ((call->metric == METRIC_LEAKED || call->metric == METRIC_SHUTDOWN) &&
         model_has_leaks(call->view->model)) {
-        put_leaks(call, report);
+        apitree_put_leaks(call, report);
     } else {
         report_tree(&report, call->metric);
     }
@@ -304,7 +304,7 @@ static void put_text(struct api_call *call, struct report report, const struct t
 }
 
 void api_tree(struct api_call *call) {
-    const struct tree_wish wish = read_wish(call);
+    const struct tree_wish wish = apitree_read_wish(call);
     struct report report;
     struct calltree tree;
     if (call->base != NULL && call->request->wants_text) {
@@ -319,7 +319,7 @@ void api_tree(struct api_call *call) {
         put_text(call, report, &wish);
         return;
     }
-    tree = make_tree(&report, call->metric, &wish);
+    tree = apitree_make_tree(&report, call->metric, &wish);
     api_command(call, "report %s%s", apimetric_option(call), wish.is_up ? " --bottom-up" : "");
     put_tree(call, &report, NULL, &tree, &wish);
 }
@@ -400,7 +400,7 @@ void api_callers(struct api_call *call) {
     if (name == NULL || name[0] == '\0') {
         api_refuse(call, 400, "focus is to be the name of a function");
     }
-    wish = read_wish(call);
+    wish = apitree_read_wish(call);
     around_make(call, &around, &wish, name);
     jsonwriter_map(call->json, NULL);
     put_focus(call, &around, name);

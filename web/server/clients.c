@@ -47,7 +47,7 @@ static bool goes_first(const struct client *client, const struct client *other) 
            (client->state == other->state && client->since_ms < other->since_ms);
 }
 
-static void make_room(struct clients *clients) {
+static void clients_make_room(struct clients *clients) {
     struct client *chosen = NULL;
     for (struct client *at = clients->first; at != NULL; at = at->next) {
         bool may_go = at->state == CLIENT_SILENT || (at->state == CLIENT_READING && is_stalled(at));
@@ -87,7 +87,7 @@ struct client *clients_join(struct clients *clients, int fd) {
                               .since_ms = watch_now_ms()};
     pthread_mutex_lock(&clients->lock);
     if (clients->count >= CLIENTS_MOST) {
-        make_room(clients);
+        clients_make_room(clients);
     }
     client->next = clients->first;
     clients->first = client;

@@ -111,13 +111,9 @@ static void check_parameters(struct dispatch *self) {
 
 static void dispatch_take_metric(struct api_call *call) {
     const char *text = api_param(call, "metric");
-    if (text == NULL || metric_named(text, &call->metric)) {
-        return;
-    }
-    if (strcmp(text, "shutdown") != 0 && strcmp(text, "short") != 0) {
+    if (text != NULL && !api_metric(text, &call->metric)) {
         api_refuse(call, 400, "metric is " METRIC_WORDS ", shutdown or short, not '%s'", text);
     }
-    call->metric = strcmp(text, "short") == 0 ? METRIC_SHORT : METRIC_SHUTDOWN;
 }
 
 /* How names and paths are shown. */
@@ -151,7 +147,8 @@ static void guess_told(struct api_call *call, const struct route *route) {
 }
 
 /* Of the hub. */
-static const struct answer *get_view(struct dispatch *self, const struct hub_question *question) {
+static const struct answer *dispatch_get_view(struct dispatch *self,
+                                              const struct hub_question *question) {
     struct api_call *call = &self->call;
     struct error error;
     const struct answer *view = hub_view(call->hub, question, &call->replay, &call->status, &error);
@@ -170,12 +167,12 @@ static void get_views(struct dispatch *self) {
                                     .own = self->route->own,
                                     .wants_threads = (self->route->flags & ROUTE_THREADS) != 0,
                                     .wants_blocks = (self->route->flags & ROUTE_BLOCKS) != 0};
-    call->view = get_view(self, &question);
+    call->view = dispatch_get_view(self, &question);
     question.source = (unsigned)api_number(call, "base", 0, 1, HUB_SOURCES);
     if (question.source != 0) {
         question.prefix = "base-";
         question.own = NULL;
-        call->base = get_view(self, &question);
+        call->base = dispatch_get_view(self, &question);
     }
 }
 
@@ -213,11 +210,7 @@ static void put_selection(FILE *out, const char *prefix, const struct answer *vi
         if (view->is_snapped && filters_kind(given->option) == FILTERS_TIME) {
             continue;
         }
-        fprintf(out, " --%s%s", prefix, given->option->name);
-        if (given->value != NULL) {
-            fputc(' ', out);
-            shellword_put(out, given->value);
-        }
+        filters_put_option(out, prefix, given);
     }
     if (view->is_snapped && window->from_ns != 0) {
         fprintf(out, " --%sfrom %" PRIu64 "ns", prefix, window->from_ns);
@@ -546,7 +539,8 @@ void dispatch_of_view(const struct dispatch_question *question, struct reply *re
 /* Whether the view that is asked for takes a pass over the events. */
 static bool route_needs_pass(const struct request *request, const struct route *route) {
     const char *metric = request_parameter(request, "metric");
-    if (metric != NULL && (strcmp(metric, "shutdown") == 0 || strcmp(metric, "short") == 0)) {
+    enum metric which;
+    if (metric != NULL && api_metric(metric, &which) && which >= METRIC_COUNT) {
         return true;
     }
     if (route->handler == api_timeline &&

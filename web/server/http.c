@@ -24,8 +24,9 @@
 
 enum {
     SPARE = 8, /* connections beyond the most: those that give way are not gone at once */
-    /* Request line and headers, and the headers of the answer; and what libmicrohttpd keeps of each
-     * parameter, of which an address has one in two bytes. (What is not used is not touched.) */
+    /* Request line and headers, and the headers of the http_answer; and what libmicrohttpd keeps of
+     * each parameter, of which an address has one in two bytes. (What is not used is not touched.)
+     */
     CONNECTION_MEMORY = 40 * 1024 + REQUEST_URI / 2 * 80,
     IDLE_SECONDS = 60,
     DAEMONS = 2,
@@ -177,7 +178,7 @@ static bool is_api(const char *path) {
 
 /* Compressed for who takes that: on this machine it makes no difference, through `ssh -L` it does.
  */
-static enum MHD_Result send_file(struct exchange *exchange, const struct uifile *file) {
+static enum MHD_Result http_send_file(struct exchange *exchange, const struct uifile *file) {
     const char *accepted =
         MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, "Accept-Encoding");
     size_t size = file->size;
@@ -208,7 +209,7 @@ static enum MHD_Result send_page(struct exchange *exchange) {
     if (file == NULL) {
         return send_problem(exchange, 404, "this memtrace was built without its page");
     }
-    return send_file(exchange, file);
+    return http_send_file(exchange, file);
 }
 
 /* ---- Answers of workers ---- */
@@ -385,7 +386,7 @@ static int check(struct exchange *exchange, const char *method, const char **rea
 /* The microhttpd library calls once when the headers are there, and once more when the request is
  * whole. Whatever is answered in the first call ends the connection, since a body might follow: so
  * that is done to requests which are refused, and the others are answered in the second. */
-static enum MHD_Result begin(struct exchange *exchange, const char *method) {
+static enum MHD_Result http_begin(struct exchange *exchange, const char *method) {
     const char *length = header(exchange->connection, "Content-Length");
     const char *reason = "";
     struct error error = {""};
@@ -404,7 +405,7 @@ static enum MHD_Result begin(struct exchange *exchange, const char *method) {
 }
 
 /* The request is whole. */
-static enum MHD_Result answer(struct exchange *exchange) {
+static enum MHD_Result http_answer(struct exchange *exchange) {
     unsigned source;
     clients_note(client_of(exchange->connection), CLIENT_WAITING);
     if (exchange->body != NULL && strlen(exchange->body) != exchange->body_size) {
@@ -433,9 +434,9 @@ static enum MHD_Result take_body(struct exchange *exchange, const char *data, si
     return MHD_YES;
 }
 
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *data,
-                              size_t *size, void **request) {
+static enum MHD_Result http_handle(void *context, struct MHD_Connection *connection,
+                                   const char *url, const char *method, const char *version,
+                                   const char *data, size_t *size, void **request) {
     struct exchange *exchange = *request;
     (void)context;
     (void)url;
@@ -446,9 +447,9 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     exchange->connection = connection;
     switch (exchange->state) {
     case EXCHANGE_NEW:
-        return begin(exchange, method);
+        return http_begin(exchange, method);
     case EXCHANGE_BODY:
-        return *size != 0 ? take_body(exchange, data, size) : answer(exchange);
+        return *size != 0 ? take_body(exchange, data, size) : http_answer(exchange);
     case EXCHANGE_DONE:
         return send_answer(exchange);
     default:
@@ -515,7 +516,7 @@ static void ignore_log(void *context, const char *format, va_list arguments) {
 static struct MHD_Daemon *start_daemon(struct http *http, int listener) {
     return MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        handle, http, MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+        http_handle, http, MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL, MHD_OPTION_LISTEN_SOCKET,
         listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CLIENTS_MOST + SPARE),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,

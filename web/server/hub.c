@@ -422,7 +422,7 @@ static void prepare_windows(struct hub_source *source) {
     job_run(opener_group, source, NULL, NULL);
 }
 
-static void *open_source(void *argument) {
+static void *hub_open_source(void *argument) {
     struct hub_source *source = argument;
     struct hub *hub = source->hub;
     struct error error = {""};
@@ -448,7 +448,7 @@ static void *open_source(void *argument) {
 }
 
 static int start_opener(struct hub_source *source) {
-    source->has_opener = worker_start(&source->opener, "opener", open_source, source) == 0;
+    source->has_opener = worker_start(&source->opener, "opener", hub_open_source, source) == 0;
     return source->has_opener ? 0 : -1;
 }
 

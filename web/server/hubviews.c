@@ -147,10 +147,6 @@ static size_t view_model_bytes(const struct model *model) {
            model->mark_count * sizeof *model->marks;
 }
 
-static void close_cache(void *what) {
-    apicache_free(what);
-}
-
 struct filling {
     struct view *view;
     const struct replay_options *replay;
@@ -163,11 +159,7 @@ static void view_fill(void *what) {
     unsigned terms = (view->snaps ? ANSWER_SNAPS : 0u) | (view->of_blocks ? ANSWER_OF_BLOCKS : 0u);
     answer_select(&view->api, &loaded->file, loaded->names, &view->question, terms,
                   filling->replay);
-    view->api.cache = apicache_new();
-    if (view->api.cache == NULL) {
-        job_fail_memory();
-    }
-    job_undo(close_cache, view->api.cache);
+    view->api.cache = apicache_begin();
     if (view->api.model != view->api.whole && !view->api.lacks_sums) {
         view->bytes = view_model_bytes(view->api.model);
     }
@@ -379,8 +371,8 @@ void hub_shrink(struct hub *hub, uint64_t limit) {
 }
 
 /* Whose model is to be made, in the list. Under the lock, which is given up meanwhile. 0 or -1. */
-static int view_make(struct hub *hub, struct view *view, const struct replay_options *replay,
-                     struct error *error) {
+static int hubviews_view_make(struct hub *hub, struct view *view,
+                              const struct replay_options *replay, struct error *error) {
     struct filling filling = {view, replay};
     int result;
     view->made = HUB_MAKING;
@@ -403,9 +395,9 @@ static int view_make(struct hub *hub, struct view *view, const struct replay_opt
 }
 
 /* The view, made by this thread or by another. `view` is used, or freed. Under the lock. */
-static struct view *get_view(struct hub *hub, unsigned number, struct view *view,
-                             const struct replay_options *replay, int *status,
-                             struct error *error) {
+static struct view *hubviews_get_view(struct hub *hub, unsigned number, struct view *view,
+                                      const struct replay_options *replay, int *status,
+                                      struct error *error) {
     struct view *found;
     view->loaded = get_loaded(hub, number, &view->question.choice, replay, status, error);
     if (view->loaded == NULL) {
@@ -418,7 +410,7 @@ static struct view *get_view(struct hub *hub, unsigned number, struct view *view
     }
     if (found == NULL) {
         *status = 400;
-        found = view_make(hub, view, replay, error) == 0 ? view : NULL;
+        found = hubviews_view_make(hub, view, replay, error) == 0 ? view : NULL;
         *status = found == NULL && hub_is_cancelled(hub, replay) ? 503 : *status;
         return found;
     }
@@ -474,7 +466,7 @@ const struct answer *hub_view(struct hub *hub, const struct hub_question *asked,
     if (*status != 0) {
         view_free(view);
     } else {
-        found = get_view(hub, asked->source, view, replay, status, error);
+        found = hubviews_get_view(hub, asked->source, view, replay, status, error);
     }
     pthread_mutex_unlock(&hub->lock);
     return found != NULL ? &found->api : NULL;
