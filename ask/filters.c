@@ -5,7 +5,7 @@
 #include "analyze/base/job.h"
 #include "analyze/query/query.h"
 #include "analyze/rows/safetext.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 
 #include <ctype.h>
 #include <errno.h>

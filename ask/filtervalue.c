@@ -3,7 +3,7 @@
  * same. */
 #include "analyze/base/job.h"
 #include "ask/filters.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -113,4 +113,13 @@ int option_refuse(const struct option *option, const char *value, const char *wa
 /* An error that begins with the name of an option is of the one called so with the prefix. */
 void option_prefix(struct error *error, const char *prefix);
 
+/* Numbers, sizes and times as people write them: wherever a question or an option is read. Each
+ * returns 0, or -1 where the text (NULL, too) is not wholly such a number, or too large. Any
+ * thread.
+ */
+int quantity_u64(const char *text, uint64_t *value);     /* decimal */
+int quantity_bytes(const char *text, uint64_t *bytes);   /* 64M: suffix K M G T, binary */
+int quantity_duration(const char *text, uint64_t *ns);   /* 30s: ns us ms s m h; none: seconds */
+int quantity_percent(const char *text, double *percent); /* 0.5 or 0.5%: 0..100 */
+
 #endif

@@ -14,7 +14,7 @@
 #include "analyze/symbol/debugfile.h"
 #include "analyze/window/wholemodel.h"
 #include "ask/cleanup.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 #include "ask/runregions.h"
 #include "collect/mergeprofiles.h"
 #include "collect/recover.h"

@@ -9,7 +9,6 @@
 #define CLI_CLI_H
 
 #include "ask/option.h"
-#include "ask/quantity.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * reading.h: what commands that read files share: a line on stderr that says how far long work is,
- * where somebody watches; the answer to a question (ask/question.h) of a command line, and what a
+ * where somebody watches; the answer to a question (ask/answer.h) of a command line, and what a
  * person is told beside it.
  *
  * Called by the commands that read large files.

@@ -7,7 +7,7 @@
 #include "analyze/report/findings.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/table.h"
-#include "ask/reportmaking.h"
+#include "ask/answer.h"
 #include "cli/outfile.h"
 #include "cli/reading.h"
 

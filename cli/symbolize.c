@@ -10,8 +10,8 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/symbol/symbol.h"
+#include "ask/answer.h"
 #include "ask/memorylimit.h"
-#include "ask/question.h"
 #include "cli/reading.h"
 #include "collect/clock.h"
 

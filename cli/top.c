@@ -5,8 +5,8 @@
 
 #include "analyze/rows/report.h"
 #include "analyze/symbol/debuginfod.h"
+#include "ask/answer.h"
 #include "ask/memorylimit.h"
-#include "ask/question.h"
 #include "cli/cli.h"
 
 #include <signal.h>

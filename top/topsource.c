@@ -6,7 +6,7 @@
 #include "analyze/model/uncounted.h"
 #include "analyze/read/region.h"
 #include "analyze/symbol/debugfile.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 #include "collect/clock.h"
 #include "collect/copy.h"
 #include "collect/limits.h"

@@ -3,7 +3,7 @@
  * holes.h: when a heap had most holes. One pass over the lives of a recording keeps, page by page,
  * how many bytes of it are in use.
  *
- * Called by ask/reportmaking and heaphistory. Unused is what lies between blocks that live:
+ * Called by ask/answer and heaphistory. Unused is what lies between blocks that live:
  * the rest of each page that some block touches, and empty pages between two such pages less than 1
  * MiB apart. A moment is one of the recorded times, after all that happened at it, with an
  * allocation as what happens next: holes that a program makes while it frees one thing after the

@@ -3,7 +3,7 @@
 #include "web/server/api.h"
 
 #include "analyze/base/job.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 #include "web/server/request.h"
 
 #include <errno.h>

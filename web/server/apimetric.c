@@ -4,7 +4,7 @@
 
 #include "analyze/base/job.h"
 #include "analyze/filter/selection.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 #include "web/server/apicache.h"
 #include "web/server/apidetail.h"
 

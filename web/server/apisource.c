@@ -5,7 +5,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/style.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 #include "web/server/apicache.h"
 #include "web/server/apimetric.h"
 #include "web/server/apitable.h"

@@ -12,7 +12,7 @@
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
 #include "analyze/read/run.h"
-#include "ask/quantity.h"
+#include "ask/option.h"
 #include "ask/runregions.h"
 #include "memtrace/events.h"
 #include "web/server/watch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reportmaking_test.c: ask/reportmaking: reports of single blocks without a command line,
+ * answer_test.c: ask/answer: reports of single blocks without a command line,
  * against the totals of the replay; and what is refused.
  */
 // clang-format off
@@ -12,7 +12,7 @@
 
 #include "analyze/base/job.h"
 #include "analyze/rows/table.h"
-#include "ask/reportmaking.h"
+#include "ask/answer.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/selection_fixture.h"
 
