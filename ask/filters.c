@@ -19,18 +19,32 @@
 #define CLASSES "heap|mapping|pool" /* in the order of enum model_class */
 #define ARENAS  "main|other"
 
+/* A filter on its way into a selection. */
+struct applying {
+    struct selection *selection;
+    const struct trait *trait;
+    const char *value;         /* NULL of flags */
+    const struct model *model; /* NULL: only what the value looks like is checked */
+    struct error *error;
+};
+
+/* What ranges are of. */
+struct range_of {
+    int (*parse)(const char *text, uint64_t *value);
+    const char *what;
+};
+
 struct trait {
-    /* value: NULL of flags. Without a model only what it looks like is checked. 0 or -1. */
-    int (*apply)(struct selection *selection, const struct trait *trait, const char *value,
-                 const struct model *model, struct error *error);
-    size_t offset;    /* of the member in the selection; of patterns the enum selection_part */
+    int (*apply)(const struct applying *to); /* 0 or -1 */
+    size_t offset; /* of the member in the selection; of patterns the enum selection_part */
+    const struct range_of *range;
     bool is_negated;  /* of patterns */
     bool is_repeated; /* may be given more than once */
     bool is_context;  /* works on profiles, too */
 };
 
-static void *member_of(struct selection *selection, const struct trait *trait) {
-    return (char *)selection + trait->offset;
+static void *member_of(const struct applying *to) {
+    return (char *)to->selection + to->trait->offset;
 }
 
 static int filters_address(const char *text, uint64_t *address) {
@@ -43,187 +57,134 @@ static int filters_address(const char *text, uint64_t *address) {
     return errno == 0 && *end == '\0' ? 0 : -1;
 }
 
-static int apply_sizes(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    (void)model;
-    return filtervalue_range(value, quantity_bytes, "sizes (try 1K..64K, 4K.. or ..100)",
-                             member_of(selection, trait), error);
-}
+static const struct range_of sizes = {quantity_bytes, "sizes (try 1K..64K, 4K.. or ..100)"};
+static const struct range_of durations = {quantity_duration,
+                                          "durations (try 10ms..2s, 1s.. or ..50us)"};
+static const struct range_of counts = {quantity_u64, "numbers (try 2..10, 100.. or 1)"};
+static const struct range_of addresses = {filters_address,
+                                          "addresses (try 0x7f00..0x7fff or 0x55d0c0de)"};
 
-static int apply_durations(struct selection *selection, const struct trait *trait,
-                           const char *value, const struct model *model, struct error *error) {
-    (void)model;
-    return filtervalue_range(value, quantity_duration, "durations (try 10ms..2s, 1s.. or ..50us)",
-                             member_of(selection, trait), error);
-}
-
-static int apply_counts(struct selection *selection, const struct trait *trait, const char *value,
-                        const struct model *model, struct error *error) {
-    (void)model;
-    return filtervalue_range(value, quantity_u64, "numbers (try 2..10, 100.. or 1)",
-                             member_of(selection, trait), error);
+static int apply_range(const struct applying *to) {
+    return filtervalue_range(to->value, to->trait->range->parse, to->trait->range->what,
+                             member_of(to), to->error);
 }
 
 /* Of the group's allocations, where it says so: 50%.. */
-static int apply_shares(struct selection *selection, const struct trait *trait, const char *value,
-                        const struct model *model, struct error *error) {
-    if (strchr(value, '%') == NULL) {
-        return apply_counts(selection, trait, value, model, error);
-    }
-    return filtervalue_percents(value, &selection->group_live_least, &selection->group_live_most,
-                                error);
+static int apply_shares(const struct applying *to) {
+    return strchr(to->value, '%') == NULL
+               ? apply_range(to)
+               : filtervalue_percents(to->value, &to->selection->group_live_least,
+                                      &to->selection->group_live_most, to->error);
 }
 
-static int apply_arena(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    (void)trait;
-    (void)model;
-    int place = option_word(ARENAS, value);
-    selection->arena = place == 0 ? SELECTION_MAIN_ARENA : SELECTION_OTHER_ARENA;
-    return place >= 0 ? 0 : error_set(error, "'%s' is not an arena: main or other", value);
+static int apply_arena(const struct applying *to) {
+    int place = option_word(ARENAS, to->value);
+    to->selection->arena = place == 0 ? SELECTION_MAIN_ARENA : SELECTION_OTHER_ARENA;
+    return place >= 0 ? 0 : error_set(to->error, "'%s' is not an arena: main or other", to->value);
 }
 
-static int apply_addresses(struct selection *selection, const struct trait *trait,
-                           const char *value, const struct model *model, struct error *error) {
-    (void)model;
-    return filtervalue_range(value, filters_address, "addresses (try 0x7f00..0x7fff or 0x55d0c0de)",
-                             member_of(selection, trait), error);
-}
-
-static int apply_span(struct selection *selection, const struct trait *trait, const char *value,
-                      const struct model *model, struct error *error) {
-    return filtervalue_times(value, model, member_of(selection, trait), error);
+static int apply_span(const struct applying *to) {
+    return filtervalue_times(to->value, to->model, member_of(to), to->error);
 }
 
 /* Also of all times: what was never freed is not selected. */
-static int apply_freed(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    selection->only_freed = true;
-    return apply_span(selection, trait, value, model, error);
+static int apply_freed(const struct applying *to) {
+    to->selection->only_freed = true;
+    return apply_span(to);
 }
 
-static int apply_marks(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    return filtervalue_marks(value, model, member_of(selection, trait), error);
+static int apply_marks(const struct applying *to) {
+    return filtervalue_marks(to->value, to->model, member_of(to), to->error);
 }
 
-static int apply_time(struct selection *selection, const struct trait *trait, const char *value,
-                      const struct model *model, struct error *error) {
-    return filtervalue_time(value, model, member_of(selection, trait), error);
+static int apply_time(const struct applying *to) {
+    return filtervalue_time(to->value, to->model, member_of(to), to->error);
 }
 
-static int apply_flag(struct selection *selection, const struct trait *trait, const char *value,
-                      const struct model *model, struct error *error) {
-    (void)value;
-    (void)model;
-    (void)error;
-    *(bool *)member_of(selection, trait) = true;
+static int apply_flag(const struct applying *to) {
+    *(bool *)member_of(to) = true;
     return 0;
 }
 
-static int apply_pattern(struct selection *selection, const struct trait *trait, const char *value,
-                         const struct model *model, struct error *error) {
-    (void)model;
-    return selection_add_pattern(selection, (enum selection_part)trait->offset, trait->is_negated,
-                                 value, error);
+static int apply_pattern(const struct applying *to) {
+    return selection_add_pattern(to->selection, (enum selection_part)to->trait->offset,
+                                 to->trait->is_negated, to->value, to->error);
 }
 
-static int apply_path(struct selection *selection, const struct trait *trait, const char *value,
-                      const struct model *model, struct error *error) {
-    (void)model;
-    uint64_t *path = member_of(selection, trait);
-    char *end;
-    errno = 0;
-    *path = strtoull(value, &end, 16);
-    return errno == 0 && isxdigit((unsigned char)value[0]) && *end == '\0' && *path != 0
+static int apply_path(const struct applying *to) {
+    uint64_t *path = member_of(to);
+    return filters_address(to->value, path) == 0 && *path != 0
                ? 0
-               : error_set(error, "'%s' is not the hash of a call path; --paths shows them", value);
+               : error_set(to->error, "'%s' is not the hash of a call path; --paths shows them",
+                           to->value);
 }
 
-static int apply_class(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    (void)trait;
-    (void)model;
-    int place = option_word(CLASSES, value);
-    selection->classes |= place >= 0 ? 1u << place : 0;
-    return place >= 0 ? 0 : error_set(error, "'%s' is not a class: heap, mapping or pool", value);
+static int apply_class(const struct applying *to) {
+    int place = option_word(CLASSES, to->value);
+    to->selection->classes |= place >= 0 ? 1u << place : 0;
+    return place >= 0
+               ? 0
+               : error_set(to->error, "'%s' is not a class: heap, mapping or pool", to->value);
 }
 
-static int apply_pool(struct selection *selection, const struct trait *trait, const char *value,
-                      const struct model *model, struct error *error) {
-    (void)trait;
+static int apply_pool(const struct applying *to) {
+    const struct model *model = to->model;
     bool found = model == NULL;
     for (size_t i = 0; !found && i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
-        found =
-            context->class == MODEL_POOL && strcmp(model_class_name(model, context), value) == 0;
+        found = context->class == MODEL_POOL &&
+                strcmp(model_class_name(model, context), to->value) == 0;
     }
-    selection->pool = value;
-    return found ? 0 : error_set(error, "there is no pool '%s'", value);
+    to->selection->pool = to->value;
+    return found ? 0 : error_set(to->error, "there is no pool '%s'", to->value);
 }
 
-static int apply_scope(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    (void)trait;
-    (void)model;
-    (void)error;
-    selection->scope = value;
+/* Whatever it is called: there may be none. */
+static int apply_scope(const struct applying *to) {
+    to->selection->scope = to->value;
     return 0;
 }
 
-static int apply_where(struct selection *selection, const struct trait *trait, const char *value,
-                       const struct model *model, struct error *error) {
-    (void)trait;
-    (void)model;
-    selection->where = value;
-    return value[0] != '\0' ? 0 : error_set(error, "there is no expression");
+static int apply_where(const struct applying *to) {
+    to->selection->where = to->value;
+    return to->value[0] != '\0' ? 0 : error_set(to->error, "there is no expression");
 }
 
-static int apply_mapping(struct selection *selection, const struct trait *trait, const char *value,
-                         const struct model *model, struct error *error) {
-    (void)trait;
-    (void)model;
-    uint64_t *number = &selection->mappings.number;
-    return quantity_u64(value, number) == 0 && *number != 0
+static int apply_mapping(const struct applying *to) {
+    uint64_t *number = &to->selection->mappings.number;
+    return quantity_u64(to->value, number) == 0 && *number != 0
                ? 0
-               : error_set(error, "'%s' is not the number of a mapping; --show-mappings has them",
-                           value);
+               : error_set(to->error,
+                           "'%s' is not the number of a mapping; --show-mappings has them",
+                           to->value);
 }
 
 /* As /proc/PID/maps has them; '.', or '?' as in patterns of files: either. */
-static bool are_permissions(const char *text) {
+static int apply_permissions(const struct applying *to) {
     static const char *const letters[] = {"r-.?", "w-.?", "x-.?", "ps.?"};
-    size_t size = strlen(text);
+    size_t size = strlen(to->value);
     bool fits = size == 3 || size == 4;
     for (size_t i = 0; fits && i < size; i++) {
-        fits = strchr(letters[i], text[i]) != NULL;
+        fits = strchr(letters[i], to->value[i]) != NULL;
     }
-    return fits;
+    to->selection->mappings.permissions = to->value;
+    return fits ? 0
+                : error_set(to->error,
+                            "'%s' is not a mapping's permissions (try rw-p, r-x, .w. or ..xs; "
+                            "'.' is either)",
+                            to->value);
 }
 
-static int apply_permissions(struct selection *selection, const struct trait *trait,
-                             const char *value, const struct model *model, struct error *error) {
-    (void)trait;
-    (void)model;
-    selection->mappings.permissions = value;
-    return are_permissions(value)
-               ? 0
-               : error_set(error,
-                           "'%s' is not a mapping's permissions (try rw-p, r-x, .w. or ..xs; "
-                           "'.' is either)",
-                           value);
-}
-
-static int apply_moments(struct selection *selection, const struct trait *trait, const char *value,
-                         const struct model *model, struct error *error) {
-    (void)trait;
-    const char *comma = strchr(value, ',');
-    const char *first = comma != NULL ? job_text("%.*s", (int)(comma - value), value) : value;
-    int result = filtervalue_time(first, model, &selection->live_at_ns[0], error);
+static int apply_moments(const struct applying *to) {
+    uint64_t *moments = to->selection->live_at_ns;
+    const char *comma = strchr(to->value, ',');
+    const char *first =
+        comma != NULL ? job_text("%.*s", (int)(comma - to->value), to->value) : to->value;
+    int result = filtervalue_time(first, to->model, &moments[0], to->error);
     if (result == 0 && comma != NULL) {
-        result = filtervalue_time(comma + 1, model, &selection->live_at_ns[1], error);
+        result = filtervalue_time(comma + 1, to->model, &moments[1], to->error);
     }
-    selection->live_at_count = comma != NULL ? 2 : 1;
+    to->selection->live_at_count = comma != NULL ? 2 : 1;
     return result;
 }
 
@@ -265,18 +226,16 @@ static int filters_take_thread(uint32_t **ids, size_t *count, size_t *room,
     return *count != before ? 0 : no_such_thread(model, value, error);
 }
 
-static int apply_thread(struct selection *selection, const struct trait *trait, const char *value,
-                        const struct model *model, struct error *error) {
-    (void)trait;
+static int apply_thread(const struct applying *to) {
+    struct selection *selection = to->selection;
     return filters_take_thread(&selection->threads, &selection->thread_count,
-                               &selection->thread_room, model, value, error);
+                               &selection->thread_room, to->model, to->value, to->error);
 }
 
-static int apply_freed_by(struct selection *selection, const struct trait *trait, const char *value,
-                          const struct model *model, struct error *error) {
-    (void)trait;
+static int apply_freed_by(const struct applying *to) {
+    struct selection *selection = to->selection;
     return filters_take_thread(&selection->death_threads, &selection->death_thread_count,
-                               &selection->death_thread_room, model, value, error);
+                               &selection->death_thread_room, to->model, to->value, to->error);
 }
 
 /* ---- The table ---- */
@@ -291,7 +250,8 @@ enum { FILTER_FROM = 1, FILTER_END, FILTER_BETWEEN };
             .apply = __VA_ARGS__                                                                   \
         }                                                                                          \
     }
-#define AT(member) offsetof(struct selection, member)
+#define AT(member)  offsetof(struct selection, member)
+#define RANGE(what) apply_range, .range = &(what)
 #define PATTERN(part, negated)                                                                     \
     apply_pattern, .offset = SELECTION_##part, .is_negated = (negated), .is_repeated = true,       \
                    .is_context = true
@@ -318,45 +278,45 @@ const struct option filter_options[] = {
            PATTERN(MODULE, false)),
     FILTER("not-module", 0, "REGEX", "call paths without one", PATTERN(MODULE, true)),
     FILTER("path", 0, "HASH", "that call path", apply_path, .offset = AT(path), .is_context = true),
-    FILTER("path-depth", 0, "RANGE", "call paths with that many frames", apply_counts,
+    FILTER("path-depth", 0, "RANGE", "call paths with that many frames", RANGE(counts),
            .offset = AT(depth), .is_context = true),
     FILTER("class", 0, CLASSES, "memory of that class; several are possible", apply_class,
            .is_repeated = true, .is_context = true),
     FILTER("pool", 0, "NAME", "that pool", apply_pool, .is_context = true),
     FILTER("group-allocations", 0, "RANGE", "call paths that allocated that often in the whole run",
-           apply_counts, .offset = AT(group_allocations), .is_context = true),
-    FILTER("group-bytes", 0, "RANGE", "... that many bytes", apply_sizes, .offset = AT(group_bytes),
-           .is_context = true),
+           RANGE(counts), .offset = AT(group_allocations), .is_context = true),
+    FILTER("group-bytes", 0, "RANGE", "... that many bytes", RANGE(sizes),
+           .offset = AT(group_bytes), .is_context = true),
     FILTER("group-live-blocks", 0, "RANGE",
            "... that have that many live blocks at the end, or that share: 50%..", apply_shares,
-           .offset = AT(group_live_blocks), .is_context = true),
-    FILTER("group-live-bytes", 0, "RANGE", "... that many live bytes", apply_sizes,
+           .range = &counts, .offset = AT(group_live_blocks), .is_context = true),
+    FILTER("group-live-bytes", 0, "RANGE", "... that many live bytes", RANGE(sizes),
            .offset = AT(group_live_bytes), .is_context = true),
     FILTER("group-interval", 0, "RANGE",
            "... that long from their first allocation to the last one: 10ms..1s (recordings)",
-           apply_durations, .offset = AT(group_interval)),
+           RANGE(durations), .offset = AT(group_interval)),
     FILTER("group-maximum-at", 0, "T..T",
            "... that first held their own maximum in that time (recordings)", apply_span,
            .offset = AT(group_maximum)),
     OPTION_HEADING("of recordings, single blocks"),
-    FILTER("size", 0, "RANGE", "with that many bytes: 1K..64K", apply_sizes, .offset = AT(size)),
-    FILTER("first-size", 0, "RANGE", "of a chain of reallocations: its first size", apply_sizes,
+    FILTER("size", 0, "RANGE", "with that many bytes: 1K..64K", RANGE(sizes), .offset = AT(size)),
+    FILTER("first-size", 0, "RANGE", "of a chain of reallocations: its first size", RANGE(sizes),
            .offset = AT(first_size)),
-    FILTER("last-size", 0, "RANGE", "... its last size", apply_sizes, .offset = AT(last_size)),
-    FILTER("chain-length", 0, "RANGE", "... how many blocks it had", apply_counts,
+    FILTER("last-size", 0, "RANGE", "... its last size", RANGE(sizes), .offset = AT(last_size)),
+    FILTER("chain-length", 0, "RANGE", "... how many blocks it had", RANGE(counts),
            .offset = AT(chain_length)),
-    FILTER("chain-position", 0, "RANGE", "... the block's place in it, from 1 on", apply_counts,
+    FILTER("chain-position", 0, "RANGE", "... the block's place in it, from 1 on", RANGE(counts),
            .offset = AT(chain_position)),
     FILTER("chain-leaked", 0, NULL, "... whose last block was never freed", apply_flag,
            .offset = AT(only_chain_leaked)),
-    FILTER("chain-lifetime", 0, "RANGE", "... how long it lived", apply_durations,
+    FILTER("chain-lifetime", 0, "RANGE", "... how long it lived", RANGE(durations),
            .offset = AT(chain_lifetime)),
-    FILTER("lifetime", 0, "RANGE", "that lived that long: 10ms..1s", apply_durations,
+    FILTER("lifetime", 0, "RANGE", "that lived that long: 10ms..1s", RANGE(durations),
            .offset = AT(lifetime)),
     FILTER("allocated", 0, "T..T", "that began in that time", apply_span, .offset = AT(born)),
     FILTER("freed", 0, "T..T", "that ended in that time", apply_freed, .offset = AT(died)),
     FILTER("live-at", 0, "T[,T]", "that lived at that moment, at both", apply_moments),
-    FILTER("address", 0, "RANGE", "that lay there", apply_addresses, .offset = AT(address)),
+    FILTER("address", 0, "RANGE", "that lay there", RANGE(addresses), .offset = AT(address)),
     FILTER("mapping", 0, "NUMBER",
            "that lay in this mapping of the process, by its number in the report of mappings",
            apply_mapping),
@@ -364,8 +324,8 @@ const struct option filter_options[] = {
            "that lay in mappings with these permissions: rw-p, r-x, .w. ('.' is either)",
            apply_permissions),
     FILTER("mapping-peak-rss", 0, "RANGE",
-           "that lay in mappings of which at most that many bytes were resident: 1M..", apply_sizes,
-           .offset = AT(mappings.peak_resident)),
+           "that lay in mappings of which at most that many bytes were resident: 1M..",
+           RANGE(sizes), .offset = AT(mappings.peak_resident)),
     FILTER("thread", 0, "ID|NAME", "that this thread allocated", apply_thread, .is_repeated = true),
     FILTER("freed-by", 0, "ID|NAME", "that this thread freed", apply_freed_by, .is_repeated = true),
     FILTER("freed-path", 0, "HASH", "that this call path freed", apply_path,
@@ -406,8 +366,8 @@ bool filters_given(const struct filters *filters) {
 
 static int filters_apply_one(struct selection *selection, const struct filter_given *given,
                              const struct model *model, struct error *error) {
-    const struct trait *trait = trait_of(given->option);
-    return trait->apply(selection, trait, given->value, model, error);
+    const struct applying to = {selection, trait_of(given->option), given->value, model, error};
+    return to.trait->apply(&to);
 }
 
 static bool is_given(const struct filters *filters, int key) {
