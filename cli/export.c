@@ -44,23 +44,18 @@ struct request {
     const char *format_name;
     const char *output;
     struct question question;
-    const char *source;
-    enum metric cost;
+    struct export export; /* what is asked for of it */
     bool has_cost;
-    bool by_line;
-    bool full_names;
-    bool all_frames;
     bool list;
-    bool is_depth_given;
-    size_t depth;
 };
 
 static int take_cost(void *member, const struct option *option, const char *value,
                      struct error *error) {
     struct request *request = member;
     request->has_cost = true;
-    return metric_named(value, &request->cost) ? 0
-                                               : option_refuse(option, value, METRIC_WORDS, error);
+    return metric_named(value, &request->export.cost)
+               ? 0
+               : option_refuse(option, value, METRIC_WORDS, error);
 }
 
 #define IN(member) OPTION_IN(struct request, member)
@@ -74,14 +69,14 @@ static const struct option options[] = {
      "what is counted, where a format holds only one cost, or shows one first (default: peak)",
      OPTION_CALL, .call = take_cost},
     {"by", 0, "function|line", "what is told apart where call paths are merged (default: function)",
-     OPTION_WORD, IN(by_line)},
+     OPTION_WORD, IN(export.by_line)},
     {"depth", 'd', "N",
      "at most N frames of each call path, where a format writes whole paths (0: all)",
-     OPTION_NUMBER, IN(depth), OPTION_GIVEN(struct request, is_depth_given)},
+     OPTION_NUMBER, IN(export.depth), OPTION_GIVEN(struct request, export.is_depth_given)},
     {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
-     OPTION_FLAG, IN(full_names)},
+     OPTION_FLAG, IN(export.full_names)},
     {"all-frames", 0, NULL, "also what the system runs before main and each level of a recursion",
-     OPTION_FLAG, IN(all_frames)},
+     OPTION_FLAG, IN(export.all_frames)},
     {"list", 'l', NULL, "only list the names of the formats", OPTION_FLAG, IN(list)},
     {.part = question_options, IN(question)},
     {.part = filter_options, IN(question.filters)},
@@ -117,7 +112,7 @@ static void choose_format(struct request *request) {
         cli_usage("export", "--format %s holds all costs: --cost has no effect",
                   request->format->name);
     }
-    if (request->is_depth_given && (traits & EXPORTFORMAT_DEPTH) == 0) {
+    if (request->export.is_depth_given && (traits & EXPORTFORMAT_DEPTH) == 0) {
         cli_usage("export",
                   "--format %s does not write each call path whole: --depth has no effect",
                   request->format->name);
@@ -134,19 +129,18 @@ static void choose_format(struct request *request) {
 /* ---- The work ---- */
 
 /* The page of `memtrace serve` with its data inside. */
-static void write_page(const struct answer *answer, const struct request *request, FILE *out) {
+static void write_page(const struct answer *answer, const struct export *export) {
 #ifdef MEMTRACE_WEB
-    struct onefile page = {.metric = request->cost,
-                           .full_names = request->full_names,
-                           .by_line = request->by_line,
-                           .all_frames = request->all_frames,
+    struct onefile page = {.metric = export->cost,
+                           .full_names = export->full_names,
+                           .by_line = export->by_line,
+                           .all_frames = export->all_frames,
                            .replay = reading_replay()};
     struct error error;
-    job_check(onefile_write_answer(&page, answer, out, &error), &error);
+    job_check(onefile_write_answer(&page, answer, export->out, &error), &error);
 #else
     (void)answer;
-    (void)request;
-    (void)out;
+    (void)export;
     job_fail("this memtrace was built without the page: no html");
 #endif
 }
@@ -154,21 +148,16 @@ static void write_page(const struct answer *answer, const struct request *reques
 static void export_answer(const struct answer *answer, const struct request *request) {
     const struct replay_options progress = reading_replay();
     bool given = filters_given(&request->question.filters);
-    struct export export = {.model = answer->model,
-                            .names = answer->names,
-                            .parts = answer->source->parts,
-                            .cost = request->cost,
-                            .full_names = request->full_names,
-                            .by_line = request->by_line,
-                            .all_frames = request->all_frames,
-                            .depth = request->depth,
-                            .is_depth_given = request->is_depth_given,
-                            .whole = answer->whole,
-                            .selection = given ? answer->selection : NULL,
-                            .selected = given ? request->question.filters.text : NULL,
-                            .progress = &progress,
-                            .source = answer->source->path};
+    struct export export = request->export;
     struct outfile *file;
+    export.model = answer->model;
+    export.names = answer->names;
+    export.parts = answer->source->parts;
+    export.whole = answer->whole;
+    export.selection = given ? answer->selection : NULL;
+    export.selected = given ? request->question.filters.text : NULL;
+    export.progress = &progress;
+    export.source = answer->source->path;
     exportformat_choose(request->format, answer->selection, &export);
     file = outfile_open(request->output);
     export.out = file->stream;
@@ -177,22 +166,23 @@ static void export_answer(const struct answer *answer, const struct request *req
     if (request->format->write != NULL) {
         request->format->write(&export);
     } else {
-        write_page(answer, request, file->stream);
+        write_page(answer, &export);
     }
     outfile_keep(file);
 }
 
 static int run_export(int argc, char **argv) {
-    struct request request = {.cost = METRIC_MAXIMUM};
+    struct request request = {.export.cost = METRIC_MAXIMUM};
     struct answer answer;
+    const char *name;
     cli_read(&export_command, &argc, &argv, &request);
-    request.source = cli_one(&export_command, argc, argv, NULL);
+    name = cli_one(&export_command, argc, argv, NULL);
     if (request.list) {
         print_formats();
         return cli_finish(CLI_OK);
     }
     choose_format(&request);
-    reading_open(&answer, request.source, &request.question);
+    reading_open(&answer, name, &request.question);
     export_answer(&answer, &request);
     reading_note(&answer);
     return CLI_OK;

@@ -16,12 +16,9 @@
 #include <unistd.h>
 
 struct request {
+    struct gatherer_options asked;
     const char *listen;
     const char *token;
-    uint64_t quota_bytes;
-    uint64_t total_bytes;
-    uint64_t give_up_ns;
-    uint16_t discovery_port;
     bool discoverable;
     bool scan;
 };
@@ -37,9 +34,9 @@ static const struct option options[] = {
      "a secret that both sides know, in a file that only you can read; needed between machines",
      OPTION_TEXT, IN(token)},
     {"quota", 0, "SIZE", "the most bytes of one recording (default: no limit)", OPTION_SIZE,
-     IN(quota_bytes), .least = 1},
+     IN(asked.quota_bytes), .least = 1},
     {"total-quota", 0, "SIZE", "the most bytes of all files below DIR (default: no limit)",
-     OPTION_SIZE, IN(total_bytes), .least = 1},
+     OPTION_SIZE, IN(asked.total_bytes), .least = 1},
     {"discoverable", 0, NULL,
      "answer by UDP those that look for a gatherer (--to auto); with --token FILE also other "
      "machines",
@@ -48,9 +45,9 @@ static const struct option options[] = {
      "ask by UDP, list what answers (gatherers, and what can be received), and end", OPTION_FLAG,
      IN(scan)},
     {"discovery-port", 0, "PORT", "the UDP port of --discoverable and --scan (default: 6364)",
-     OPTION_NUMBER, IN(discovery_port), .least = 1, .most = UINT16_MAX},
+     OPTION_NUMBER, IN(asked.discovery_port), .least = 1, .most = UINT16_MAX},
     {"give-up", 0, "TIME", "give up a HOST that cannot be reached for TIME (default: go on trying)",
-     OPTION_DURATION, IN(give_up_ns)},
+     OPTION_DURATION, IN(asked.give_up_ns)},
     OPTION_END};
 
 static bool print_found(void *context, const struct discovery_found *one) {
@@ -93,9 +90,11 @@ static bool is_machine(const char *name) {
 }
 
 static int run_gather(int argc, char **argv) {
-    struct request request = {.discovery_port = CHANNEL_PORT};
-    struct gatherer_options asked = {.stop = &cli_stop, .tell = cli_tell, .port = CHANNEL_PORT};
-    const char **hosts;
+    struct request request = {.asked = {.stop = &cli_stop,
+                                        .tell = cli_tell,
+                                        .port = CHANNEL_PORT,
+                                        .discovery_port = CHANNEL_PORT}};
+    struct gatherer_options *asked = &request.asked;
     struct error error = {""};
     char host[CHANNEL_HOST] = "";
     cli_read(&gather_command, &argc, &argv, &request);
@@ -103,7 +102,7 @@ static int run_gather(int argc, char **argv) {
         if (argc != 0) {
             cli_usage("gather", "--scan takes no folder");
         }
-        scan_network(request.discovery_port, streaming_token(request.token));
+        scan_network(asked->discovery_port, streaming_token(request.token));
         return cli_finish(CLI_OK);
     }
     if (argc == 0) {
@@ -112,25 +111,21 @@ static int run_gather(int argc, char **argv) {
     if (is_machine(argv[argc - 1])) {
         cli_usage("gather", "a folder is needed behind %s", argv[argc - 1]);
     }
-    asked.folder = argv[argc - 1];
+    asked->folder = argv[argc - 1];
     argv[argc - 1] = NULL;
-    hosts = (const char **)argv;
-    for (size_t i = 0; hosts[i] != NULL; i++) {
-        streaming_address("gather", hosts[i], hosts[i], true, host);
+    asked->hosts = (const char *const *)argv;
+    for (size_t i = 0; argv[i] != NULL; i++) {
+        streaming_address("gather", argv[i], argv[i], true, host);
     }
     host[0] = '\0';
     if (request.listen != NULL) {
-        asked.port = streaming_address("gather", "--listen", request.listen, false, host);
+        asked->port = streaming_address("gather", "--listen", request.listen, false, host);
     }
-    asked.host = hosts[0] == NULL || request.listen != NULL ? host : NULL;
-    asked.hosts = hosts;
-    asked.discovery_port = request.discoverable ? request.discovery_port : 0;
-    asked.give_up_ns = request.give_up_ns;
-    asked.token = streaming_token(request.token);
-    asked.quota_bytes = request.quota_bytes;
-    asked.total_bytes = request.total_bytes;
+    asked->host = argv[0] == NULL || request.listen != NULL ? host : NULL;
+    asked->discovery_port = request.discoverable ? asked->discovery_port : 0;
+    asked->token = streaming_token(request.token);
     streaming_mind_stop();
-    job_check(gatherer_run(&asked, &error), &error);
+    job_check(gatherer_run(asked, &error), &error);
     return CLI_OK;
 }
 

@@ -23,54 +23,52 @@ enum { OPERANDS = HUB_SOURCES, SOURCE_MAPS = 64 };
 #define CACHE_BYTES (UINT64_C(256) << 20)
 
 struct serving {
-    uint16_t port;
+    struct server_options asked;
     bool no_open;
-    bool allow_remote;
-    uint64_t cache_bytes;
-    const char *view;
-    const char *listen;
-    const char *debug_folders;
     const char *source_maps[SOURCE_MAPS];
-    size_t source_map_count;
     const char *source_folders[SOURCE_MAPS];
-    size_t source_folder_count;
+    const char *names[OPERANDS]; /* files, runs, PIDs */
+    size_t name_count;
+    const char *folders[OPERANDS];
 };
 
 #define IN(member) OPTION_IN(struct serving, member)
+
+/* One more of those that may be given again. */
+static int add_source(const char **list, size_t *count, const struct option *option,
+                      const char *value, struct error *error) {
+    if (*count == SOURCE_MAPS) {
+        return error_set(error, "--%s: at most %d", option->name, SOURCE_MAPS);
+    }
+    list[(*count)++] = value;
+    return 0;
+}
 
 static int take_source_map(void *member, const struct option *option, const char *value,
                            struct error *error) {
     struct serving *request = member;
     const char *equals = strchr(value, '=');
-    if (equals == NULL || equals == value || equals[1] == '\0') {
-        return option_refuse(option, value, "OLD=NEW", error);
-    }
-    if (request->source_map_count == SOURCE_MAPS) {
-        return error_set(error, "--%s: at most %d", option->name, SOURCE_MAPS);
-    }
-    request->source_maps[request->source_map_count++] = value;
-    return 0;
+    return equals == NULL || equals == value || equals[1] == '\0'
+               ? option_refuse(option, value, "OLD=NEW", error)
+               : add_source(request->source_maps, &request->asked.hub.source_map_count, option,
+                            value, error);
 }
 
 static int take_source_folder(void *member, const struct option *option, const char *value,
                               struct error *error) {
     struct serving *request = member;
-    if (access(value, X_OK) != 0) {
-        return error_set(error, "--%s: %s: %s", option->name, value, strerror(errno));
-    }
-    if (request->source_folder_count == SOURCE_MAPS) {
-        return error_set(error, "--%s: at most %d", option->name, SOURCE_MAPS);
-    }
-    request->source_folders[request->source_folder_count++] = value;
-    return 0;
+    return access(value, X_OK) != 0
+               ? error_set(error, "--%s: %s: %s", option->name, value, strerror(errno))
+               : add_source(request->source_folders, &request->asked.hub.source_folder_count,
+                            option, value, error);
 }
 
 static const struct option options[] = {
     {"port", 'p', "PORT", "listen there (default: 6363, or the next one that is free)",
-     OPTION_NUMBER, IN(port), .least = 1, .most = 65535},
+     OPTION_NUMBER, IN(asked.port), .least = 1, .most = 65535},
     {"no-open", 0, NULL, "do not open the browser", OPTION_FLAG, IN(no_open)},
     {"view", 0, "QUERY", "open this view: what follows the address of the page, such as flame?r=1",
-     OPTION_TEXT, IN(view)},
+     OPTION_TEXT, IN(asked.hub.view)},
     {"source-map", 0, "OLD=NEW",
      "source files below OLD, as the program's debug information names them, are below NEW here; "
      "may be given again",
@@ -81,29 +79,22 @@ static const struct option options[] = {
      OPTION_CALL, .call = take_source_folder},
     {"cache-memory", 0, "SIZE",
      "how much memory the answers that are kept may take (default: 256M)", OPTION_SIZE,
-     IN(cache_bytes)},
+     IN(asked.hub.cache_bytes)},
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
-     IN(debug_folders)},
+     IN(asked.hub.debug_folders)},
     {.part = debuginfod_options},
     {.part = root_options},
     {.part = memorylimit_options},
     {"listen", 0, "ADDRESS",
      "listen at this address instead of this machine's own; needs --allow-remote", OPTION_TEXT,
-     IN(listen)},
+     IN(asked.listen)},
     {"allow-remote", 0, NULL,
      "let others on the network ask, unencrypted; whoever sees the token reads everything",
-     OPTION_FLAG, IN(allow_remote)},
+     OPTION_FLAG, IN(asked.hub.only_named_sources)},
     OPTION_END};
 
 /* ---- What is named ---- */
-
-struct operands {
-    const char *names[OPERANDS]; /* files, runs, PIDs */
-    size_t name_count;
-    const char *folders[OPERANDS];
-    size_t folder_count;
-};
 
 /* A folder is a run, or holds what may be opened. */
 static bool is_run(const char *path) {
@@ -113,8 +104,8 @@ static bool is_run(const char *path) {
     return has_summary || (run != NULL && pathname_is_ours(path));
 }
 
-static void sort_operands(int argc, char **argv, struct operands *operands) {
-    *operands = (struct operands){0};
+static void sort_operands(int argc, char **argv, struct serving *request) {
+    size_t *folder_count = &request->asked.hub.folder_count;
     if (argc > OPERANDS) {
         job_fail("at most %d files can be open", OPERANDS);
     }
@@ -124,14 +115,14 @@ static void sort_operands(int argc, char **argv, struct operands *operands) {
             job_fail("%s: %s", argv[i], strerror(errno));
         }
         if (run_is(argv[i]) && !is_run(argv[i])) {
-            operands->folders[operands->folder_count++] = argv[i];
+            request->folders[(*folder_count)++] = argv[i];
         } else {
-            operands->names[operands->name_count++] = argv[i];
+            request->names[request->name_count++] = argv[i];
         }
     }
     if (argc == 0) {
-        operands->names[operands->name_count++] = ""; /* the newest */
-        operands->folders[operands->folder_count++] = ".";
+        request->names[request->name_count++] = ""; /* the newest */
+        request->folders[(*folder_count)++] = ".";
     }
 }
 
@@ -139,7 +130,7 @@ static void sort_operands(int argc, char **argv, struct operands *operands) {
 
 /* One line: where the page is, and how to come to it. */
 static void serve_tell(struct server *server, const struct serving *request) {
-    bool is_remote = getenv("SSH_CONNECTION") != NULL && request->listen == NULL;
+    bool is_remote = getenv("SSH_CONNECTION") != NULL && request->asked.listen == NULL;
     printf("%s\n", server_address(server));
     if (is_remote) {
         char host[256] = "HOST";
@@ -156,48 +147,35 @@ static void serve_tell(struct server *server, const struct serving *request) {
     }
 }
 
-static int serve(const struct serving *request, const struct operands *operands) {
-    debuginfod_allow(NULL);
-    const struct server_options asked = {
-        .hub = {.cache_bytes = request->cache_bytes,
-                .debug_folders = request->debug_folders,
-                .view = request->view,
-                .folders = operands->folders,
-                .folder_count = operands->folder_count,
-                .source_maps = request->source_maps,
-                .source_map_count = request->source_map_count,
-                .source_folders = request->source_folders,
-                .source_folder_count = request->source_folder_count,
-                .only_named_sources = request->allow_remote},
-        .port = request->port,
-        .listen = request->listen};
+static int run_serve(int argc, char **argv) {
+    struct serving *request = job_alloc(sizeof *request);
+    struct server_options *asked = &request->asked;
     sigset_t endings = cli_endings();
     struct error error = {""};
     struct server *server;
     int number;
+    asked->hub = (struct hub_options){.cache_bytes = CACHE_BYTES,
+                                      .folders = request->folders,
+                                      .source_maps = request->source_maps,
+                                      .source_folders = request->source_folders};
+    cli_read(&serve_command, &argc, &argv, request);
+    if (asked->listen != NULL && !asked->hub.only_named_sources) {
+        cli_usage("serve", "--listen lets others read everything: it needs --allow-remote");
+    }
+    if (asked->listen != NULL) {
+        cli_error("what goes to and from %s is not encrypted; `ssh -L` is safer", asked->listen);
+    }
+    sort_operands(argc, argv, request);
+    debuginfod_allow(NULL);
     pthread_sigmask(SIG_BLOCK, &endings, NULL); /* also in the threads to come */
     signal(SIGPIPE, SIG_IGN);
-    server = server_start(&asked, operands->names, operands->name_count, &error);
+    server = server_start(asked, request->names, request->name_count, &error);
     job_check(server != NULL ? 0 : -1, &error);
     serve_tell(server, request);
     sigwait(&endings, &number);
     pthread_sigmask(SIG_UNBLOCK, &endings, NULL); /* a second one does not wait for anything */
     server_stop(server);
     return CLI_OK;
-}
-
-static int run_serve(int argc, char **argv) {
-    struct serving request = {.cache_bytes = CACHE_BYTES};
-    struct operands operands;
-    cli_read(&serve_command, &argc, &argv, &request);
-    if (request.listen != NULL && !request.allow_remote) {
-        cli_usage("serve", "--listen lets others read everything: it needs --allow-remote");
-    }
-    if (request.listen != NULL) {
-        cli_error("what goes to and from %s is not encrypted; `ssh -L` is safer", request.listen);
-    }
-    sort_operands(argc, argv, &operands);
-    return serve(&request, &operands);
 }
 
 const struct command serve_command = {

@@ -20,45 +20,48 @@
 enum { WIDTH = 120, NARROWEST = 40, WIDEST = 1000, ROWS = 20 };
 
 struct request {
-    uint64_t interval_ns;
+    struct toploop_options wish;
     uint64_t rows;
-    const char *filter;
-    const char *debug_folders;
     const char *color;
-    enum toprows_sort sort;
-    bool reverse;
-    bool paths;
     bool once;
 };
 
+#define IN(member) OPTION_IN(struct request, member)
+
 static const struct option options[] = {
     {"interval", 'i', "TIME", "between two looks (default: 1s)", OPTION_DURATION,
-     OPTION_IN(struct request, interval_ns), .least = LEAST},
+     IN(wish.interval_ns), .least = LEAST},
     {"sort", 's', "live|delta|total|rate|temporary|blocks|maximum",
-     "what comes first (default: live)", OPTION_WORD, OPTION_IN(struct request, sort)},
-    {"reverse", 'r', NULL, "what has least comes first", OPTION_FLAG,
-     OPTION_IN(struct request, reverse)},
+     "what comes first (default: live)", OPTION_WORD, IN(wish.sort)},
+    {"reverse", 'r', NULL, "what has least comes first", OPTION_FLAG, IN(wish.reverse)},
     {"function", 'f', "REGEX", "only call paths through a function that matches", OPTION_TEXT,
-     OPTION_IN(struct request, filter)},
-    {"paths", 'p', NULL, "call paths, not functions", OPTION_FLAG,
-     OPTION_IN(struct request, paths)},
-    {"once", '1', NULL, "print one screen as text, after two looks", OPTION_FLAG,
-     OPTION_IN(struct request, once)},
-    {"limit", 'n', "N", "with --once: so many rows (default: 20)", OPTION_NUMBER,
-     OPTION_IN(struct request, rows), .least = 1, .most = 100000},
+     IN(wish.filter)},
+    {"paths", 'p', NULL, "call paths, not functions", OPTION_WORD, IN(wish.by),
+     .words = "functions|paths", .implied = "paths"},
+    {"once", '1', NULL, "print one screen as text, after two looks", OPTION_FLAG, IN(once)},
+    {"limit", 'n', "N", "with --once: so many rows (default: 20)", OPTION_NUMBER, IN(rows),
+     .least = 1, .most = 100000},
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
-     OPTION_IN(struct request, debug_folders)},
+     IN(wish.debug_folders)},
     {.part = debuginfod_options},
     {.part = root_options},
     {.part = memorylimit_options},
     {"color", 0, "auto|always|never", "colours (default: auto, which minds NO_COLOR)", OPTION_TEXT,
-     OPTION_IN(struct request, color)},
+     IN(color)},
     OPTION_END};
 
-static int show_top(const struct toploop_options *wish, const struct request *request,
-                    size_t width) {
-    if (!request->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !topscreen_is_dumb()) {
+static int run_top(int argc, char **argv) {
+    struct request request = {.wish.interval_ns = SECOND, .rows = ROWS};
+    struct toploop_options *wish = &request.wish;
+    struct report_options style = {0};
+    cli_read(&top_command, &argc, &argv, &request);
+    wish->name = cli_one(&top_command, argc, argv, NULL);
+    cli_style(&style, NULL, request.color);
+    wish->color = style.color;
+    wish->unicode = style.unicode;
+    debuginfod_allow(NULL); /* the screen is its own progress */
+    if (!request.once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !topscreen_is_dumb()) {
         int number = toploop_run(wish);
         if (number != 0) { /* what ended us ends us as it would have without a screen */
             signal(number, SIG_DFL);
@@ -66,32 +69,9 @@ static int show_top(const struct toploop_options *wish, const struct request *re
         }
         return number == 0 ? CLI_OK : CLI_FAILURE;
     }
-    width = width >= NARROWEST && width <= WIDEST ? width : WIDTH;
-    toploop_once(wish, width, request->rows, stdout);
+    toploop_once(wish, style.width >= NARROWEST && style.width <= WIDEST ? style.width : WIDTH,
+                 request.rows, stdout);
     return cli_finish(CLI_OK);
-}
-
-static int run_top(int argc, char **argv) {
-    struct request request = {.interval_ns = SECOND, .rows = ROWS};
-    struct toploop_options wish;
-    struct report_options style = {0};
-    const char *name;
-    cli_read(&top_command, &argc, &argv, &request);
-    name = cli_one(&top_command, argc, argv, NULL);
-    cli_style(&style, NULL, request.color);
-    debuginfod_allow(NULL); /* the screen is its own progress */
-    wish = (struct toploop_options){
-        .name = name,
-        .debug_folders = request.debug_folders,
-        .filter = request.filter,
-        .interval_ns = request.interval_ns,
-        .by = request.paths ? TOPROWS_PATHS : TOPROWS_FUNCTIONS,
-        .sort = request.sort,
-        .reverse = request.reverse,
-        .color = style.color,
-        .unicode = style.unicode,
-    };
-    return show_top(&wish, &request, style.width);
 }
 
 const struct command top_command = {
