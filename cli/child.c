@@ -65,25 +65,6 @@ static const int handled[] = {SIGCHLD,   SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIG
                               SIGALRM,   SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGURG,
                               SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGXCPU, SIGSTKFLT};
 
-static void handled_set(sigset_t *set) {
-    sigemptyset(set);
-    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++) {
-        sigaddset(set, handled[i]);
-    }
-    for (int signal_number = SIGRTMIN; signal_number <= SIGRTMAX; signal_number++) {
-        sigaddset(set, signal_number);
-    }
-}
-
-/* SIGCHLD ignored would reap the child behind our back; a full or closed output must not end us. */
-static void set_dispositions(struct child *child) {
-    struct sigaction normal = {.sa_handler = SIG_DFL};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGCHLD, &normal, &child->old_child);
-    sigaction(SIGPIPE, &ignore, &child->old_pipe);
-    sigaction(SIGXFSZ, &ignore, &child->old_size);
-}
-
 /* In the child: everything as it was before us. */
 static void restore(const struct child *child) {
     sigaction(SIGCHLD, &child->old_child, NULL);
@@ -141,16 +122,6 @@ static void run_child(const struct child *child, const char *path, char **argv,
     _exit(127);
 }
 
-/* Waits until the child has become the program. 0 or the reason why it has not. */
-static int read_report(int report) {
-    int reason = 0;
-    ssize_t size;
-    do {
-        size = read(report, &reason, sizeof reason);
-    } while (size < 0 && errno == EINTR);
-    return size == sizeof reason ? reason : 0;
-}
-
 static int fork_child(struct child *child, const char *path, char **argv,
                       const struct child_variable *variables, size_t count) {
     int pipes[2];
@@ -164,8 +135,12 @@ static int fork_child(struct child *child, const char *path, char **argv,
     }
     reason = child->pid < 0 ? errno : 0;
     close(pipes[1]);
-    if (child->pid > 0) {
-        reason = read_report(pipes[0]);
+    if (child->pid > 0) { /* waits until it has become the program */
+        ssize_t size;
+        do {
+            size = read(pipes[0], &reason, sizeof reason);
+        } while (size < 0 && errno == EINTR);
+        reason = size == sizeof reason ? reason : 0;
         if (reason != 0) {
             waitpid(child->pid, NULL, 0);
         }
@@ -176,12 +151,24 @@ static int fork_child(struct child *child, const char *path, char **argv,
 
 int child_start(struct child *child, const char *path, char **argv,
                 const struct child_variable *variables, size_t count) {
+    const struct sigaction normal = {.sa_handler = SIG_DFL};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t set;
     int reason;
     *child = (struct child){.pid = -1, .signals = -1};
-    handled_set(&set);
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++) {
+        sigaddset(&set, handled[i]);
+    }
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        sigaddset(&set, number);
+    }
     sigprocmask(SIG_BLOCK, &set, &child->mask);
-    set_dispositions(child);
+    /* SIGCHLD ignored would reap the child behind our back; a full or closed output must not end
+     * us. */
+    sigaction(SIGCHLD, &normal, &child->old_child);
+    sigaction(SIGPIPE, &ignore, &child->old_pipe);
+    sigaction(SIGXFSZ, &ignore, &child->old_size);
     child->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     reason = child->signals < 0 ? errno : fork_child(child, path, argv, variables, count);
     if (reason == 0) {
@@ -195,19 +182,15 @@ int child_start(struct child *child, const char *path, char **argv,
     return execute_status(reason);
 }
 
-/* As a shell sees a stopped job: we stop, too, and go on together. */
-static void stop_with_child(struct child *child) {
-    child->stop_wanted = false;
-    raise(SIGSTOP);
-    kill(child->pid, SIGCONT);
-}
-
 static void look_at_child(struct child *child) {
     siginfo_t info = {0};
     while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
            info.si_pid != 0) {
         if (info.si_code == CLD_STOPPED && child->stop_wanted) {
-            stop_with_child(child);
+            /* As a shell sees a stopped job: we stop, too, and go on together. */
+            child->stop_wanted = false;
+            raise(SIGSTOP);
+            kill(child->pid, SIGCONT);
         }
         info.si_pid = 0;
     }

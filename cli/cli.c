@@ -115,42 +115,34 @@ const struct command *command_find(const char *name) {
 /* ---- Messages ---- */
 
 /* One line in one write, so that it stays whole between lines of the program under us. Names in
- * messages come from outside. */
-static void print_line(const char *text, const char *command) {
-    char line[2048];
-    size_t size;
-    if (command == NULL) {
-        snprintf(line, sizeof line - 1, "memtrace: %s", text);
-    } else {
-        snprintf(line, sizeof line - 1, "memtrace: %s (try: memtrace %s%s--help)", text, command,
-                 command[0] != '\0' ? " " : "");
-    }
-    size = strlen(make_safe(line));
-    line[size] = '\n';
-    fflush(stdout);
-    if (write(STDERR_FILENO, line, size + 1) < 0) {
-        return; /* nobody to tell */
-    }
-}
-
-/* What is too long loses its middle: the reason stands at the end. */
+ * messages come from outside. What is too long loses its middle: the reason stands at the end. */
 static void print_message(const char *command, const char *format, va_list arguments) {
     enum { BEGIN = 900, END = 300 };
-    char shown[BEGIN + END + 8];
+    char line[2048] = "memtrace: ";
+    size_t used = strlen(line);
+    size_t room = sizeof line - 1 - used;
     char *text = NULL;
     int length = vasprintf(&text, format, arguments);
     if (length < 0) {
-        print_line("out of memory", command);
-    } else if (length <= BEGIN && strstr(text, "out of memory") != NULL) {
-        snprintf(shown, sizeof shown, "%s%s", text, memorylimit_note());
-        print_line(shown, command);
-    } else if (length <= BEGIN + END) {
-        print_line(text, command);
+        snprintf(line + used, room, "out of memory");
+    } else if (length > BEGIN + END) {
+        snprintf(line + used, room, "%.*s ... %s", BEGIN, text, text + length - END);
     } else {
-        snprintf(shown, sizeof shown, "%.*s ... %s", BEGIN, text, text + length - END);
-        print_line(shown, command);
+        bool is_memory = length <= BEGIN && strstr(text, "out of memory") != NULL;
+        snprintf(line + used, room, "%s%s", text, is_memory ? memorylimit_note() : "");
     }
     free(length >= 0 ? text : NULL);
+    if (command != NULL) {
+        used = strlen(line);
+        snprintf(line + used, sizeof line - 1 - used, " (try: memtrace %s%s--help)", command,
+                 command[0] != '\0' ? " " : "");
+    }
+    used = strlen(make_safe(line));
+    line[used] = '\n';
+    fflush(stdout);
+    if (write(STDERR_FILENO, line, used + 1) < 0) {
+        return; /* nobody to tell */
+    }
 }
 
 int cli_error(const char *format, ...) {
@@ -374,11 +366,6 @@ static size_t name_length(const char *argument) {
     return strcspn(argument, "=") - 2;
 }
 
-static bool is_named(const struct option *option, const char *name, size_t length) {
-    return option->name != NULL && strlen(option->name) == length &&
-           strncmp(option->name, name, length) == 0;
-}
-
 /* The row of this name, which counts from *base; *prefix is what its table puts before its name.
  * NULL: there is none. */
 static const struct option *find_named(const struct option *options, const char *name,
@@ -387,7 +374,8 @@ static const struct option *find_named(const struct option *options, const char 
     const struct option *option;
     while ((option = option_walk_next(&walk)) != NULL) {
         size_t skip = option_is_prefix(option) ? strlen(option->name) : 0;
-        if (skip == 0 && is_named(option, name, length)) {
+        if (skip == 0 && option->name != NULL && strlen(option->name) == length &&
+            strncmp(option->name, name, length) == 0) {
             *base = walk.base;
             return option;
         }

@@ -69,17 +69,6 @@ void companion_shed(char **argv) {
 
 /* ---- What the runtime starts ---- */
 
-/* Of the program's settings of signals nothing is kept. */
-static void forget_signals(void) {
-    const struct sigaction normal = {.sa_handler = SIG_DFL};
-    sigset_t none;
-    for (int number = 1; number <= SIGRTMAX; number++) {
-        sigaction(number, &normal, NULL);
-    }
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* The region may not be whole yet, or another command may be looking at it. */
 static enum claim_status companion_attach(struct collector *work, const char *path,
                                           struct error *error) {
@@ -117,6 +106,7 @@ static bool has_recorded(const struct collector *work) {
 }
 
 static int run_companion(int argc, char **argv) {
+    sigset_t none;
     struct collector work = COLLECTOR_NONE;
     struct error error = {""};
     enum claim_status status;
@@ -125,7 +115,11 @@ static int run_companion(int argc, char **argv) {
         cli_usage("companion", "started by the runtime, with the path of a profile region");
     }
     companion_shed(argv);
-    forget_signals();
+    for (int number = 1; number <= SIGRTMAX; number++) { /* nothing is kept of its settings */
+        signal(number, SIG_DFL);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     leave_session();
     if (argc == 3) { /* of a run in another namespace, whose own collector may see it, too */
         poll(NULL, 0, LATE_MS);
@@ -159,20 +153,11 @@ const struct command companion_command = {.name = "companion", .run = run_compan
 
 /* ---- For a program that was attached to from outside ---- */
 
-static void read_program(pid_t pid, char program[PATH_MAX]) {
-    char link[64];
-    ssize_t length;
-    snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
-    length = readlink(link, program, PATH_MAX - 1);
-    program[length > 0 ? length : 0] = '\0';
-    if (pathname_ends_in(program, " (deleted)")) {
-        program[strlen(program) - sizeof " (deleted)" + 1] = '\0';
-    }
-}
-
 int companion_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct error *error) {
     char folder[PATH_MAX];
     char program[PATH_MAX];
+    char link[64];
+    ssize_t read;
     size_t length = 0;
     if (getcwd(folder, sizeof folder) == NULL) {
         return error_set(error, "cannot tell where this is: %s", strerror(errno));
@@ -180,7 +165,12 @@ int companion_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct e
     if (pattern[0] != '/') {
         length = (size_t)snprintf(path, PATH_MAX, "%s/", folder);
     }
-    read_program(pid, program);
+    snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
+    read = readlink(link, program, PATH_MAX - 1);
+    program[read > 0 ? read : 0] = '\0';
+    if (pathname_ends_in(program, " (deleted)")) {
+        program[strlen(program) - sizeof " (deleted)" + 1] = '\0';
+    }
     if (length < PATH_MAX) {
         recordask_expand(pattern, pid, pathname_base(program), 0, time(NULL), path + length,
                          PATH_MAX - length);

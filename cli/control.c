@@ -138,23 +138,12 @@ static void begin_recording(struct memtrace_header *header, const struct region 
     }
 }
 
-static void print_file(const struct memtrace_recording *recording, const char *path, long pid) {
-    struct number events;
-    struct number bytes;
-    struct number lost;
-    uint64_t losses = recording->lost_allocs + recording->lost_frees;
-    print_safe(stdout, "process %ld: recorded %s (%s in %s, lost %s%s)\n", pid, path,
-               number_items(&events, recording->file_events, "event"),
-               number_bytes(&bytes, recording->file_bytes), number_count(&lost, losses),
-               (recording->flags & MEMTRACE_RECORDING_CUT) != 0 ? ", and all since it stopped"
-                                                                : "");
-}
-
 static void end_recording(struct memtrace_header *header, const struct region *region) {
     const struct memtrace_recording *recording = recordask_recording(header);
     char path[RECORDASK_PATH];
     struct error error;
     enum recordask_state state = RECORDASK_ENDING;
+    struct number numbers[3];
     recordask_path(header, path);
     job_check(recordask_end(header, region, &error), &error);
     for (int i = 0; i < END_TRIES && state == RECORDASK_ENDING; i++) {
@@ -167,7 +156,12 @@ static void end_recording(struct memtrace_header *header, const struct region *r
         printf("process %ld: the recording had not begun yet, and there is none\n",
                (long)region->pid);
     } else {
-        print_file(recording, path, (long)region->pid);
+        print_safe(stdout, "process %ld: recorded %s (%s in %s, lost %s%s)\n", (long)region->pid,
+                   path, number_items(&numbers[0], recording->file_events, "event"),
+                   number_bytes(&numbers[1], recording->file_bytes),
+                   number_count(&numbers[2], recording->lost_allocs + recording->lost_frees),
+                   (recording->flags & MEMTRACE_RECORDING_CUT) != 0 ? ", and all since it stopped"
+                                                                    : "");
     }
 }
 

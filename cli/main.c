@@ -45,19 +45,6 @@ static void print_help(FILE *out) {
     fputs(examples, out);
 }
 
-/* Which command is in another build only. */
-static noreturn void refuse_left_out(const char *name, const char *option) {
-#ifdef MEMTRACE_AGENT
-    (void)option;
-    cli_error("%s is not in this build for devices: take or send what was recorded to a machine "
-              "with the whole of MemTrace, and use it there",
-              name);
-#else
-    cli_error("%s is not in this build: configure MemTrace with %s", name, option);
-#endif
-    cli_end(CLI_FAILURE);
-}
-
 /* Says which command was meant, and ends. */
 static noreturn void refuse(const char *name) {
     bool is_option = name[0] == '-';
@@ -71,7 +58,14 @@ static noreturn void refuse(const char *name) {
     nearest_offer(&nearest, is_option ? "--help" : "help");
     nearest_offer(&nearest, is_option ? "--version" : "help");
     if (option != NULL) {
-        refuse_left_out(name, option);
+#ifdef MEMTRACE_AGENT
+        cli_error("%s is not in this build for devices: take or send what was recorded to a "
+                  "machine with the whole of MemTrace, and use it there",
+                  name);
+#else
+        cli_error("%s is not in this build: configure MemTrace with %s", name, option);
+#endif
+        cli_end(CLI_FAILURE);
     }
     cli_usage(NULL, "there is no %s '%s'%s%s%s", is_option ? "option" : "command", name,
               nearest.name != NULL ? ": did you mean " : "",

@@ -13,7 +13,6 @@
 #include "cli/outfile.h"
 #include "cli/reading.h"
 
-#include <ctype.h>
 #include <editline/readline.h>
 #include <errno.h>
 #include <signal.h>
@@ -57,17 +56,13 @@ static const struct option options[] = {
     {.part = filter_options, IN(question.filters)},
     OPTION_END};
 
-/* One operand alone may be a statement: it has a space in it, and no file has its name. */
-static bool is_statement(const char *text) {
-    return strpbrk(text, " \t\n") != NULL && access(text, F_OK) != 0;
-}
-
 static void query_take_operands(struct request *request, char **operands, int count) {
     if (count > 2) {
         cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
                   operands[2]);
     }
-    if (count == 1 && is_statement(operands[0])) {
+    /* One alone may be a statement: it has a space in it, and no file has its name. */
+    if (count == 1 && strpbrk(operands[0], " \t\n") != NULL && access(operands[0], F_OK) != 0) {
         request->sql = operands[0];
         return;
     }
@@ -188,19 +183,12 @@ static int queryshell_finish(struct queryshell *shell) {
     return is_pending ? queryshell_text(shell, shell->pending) : CLI_OK;
 }
 
-/* Nothing, or a comment. */
-static bool queryshell_is_blank(const char *line) {
-    while (isspace((unsigned char)*line)) {
-        line++;
-    }
-    return *line == '\0' || strncmp(line, "--", 2) == 0;
-}
-
 /* The next line: a dot command, or a part of a statement, which is run when it is complete. */
 static int queryshell_line(struct queryshell *shell, const char *line) {
     size_t length = strlen(line);
-    if (shell->pending_size == 0 && queryshell_is_blank(line)) {
-        return CLI_OK;
+    const char *first = line + strspn(line, " \t\n\v\f\r");
+    if (shell->pending_size == 0 && (*first == '\0' || strncmp(first, "--", 2) == 0)) {
+        return CLI_OK; /* nothing, or a comment */
     }
     if (shell->pending_size == 0 && *line == '.') {
         return queryshell_obey_command(shell, line);
@@ -334,24 +322,20 @@ static struct statement_writer choose_writer(const struct request *request, FILE
     return writer;
 }
 
-static int run_script(struct queryshell *shell, const char *path) {
-    FILE *in = fopen(path, "re");
-    int status;
-    if (in == NULL) {
-        return cli_error("cannot read %s: %m", path);
-    }
-    status = queryshell_lines(shell, in);
-    fclose(in);
-    return status;
-}
-
 static int run_statements(struct queryshell *shell, const struct request *request,
                           const struct source *source) {
     if (request->sql != NULL) {
         return queryshell_text(shell, request->sql);
     }
     if (request->script != NULL) {
-        return run_script(shell, request->script);
+        FILE *in = fopen(request->script, "re");
+        int status;
+        if (in == NULL) {
+            return cli_error("cannot read %s: %m", request->script);
+        }
+        status = queryshell_lines(shell, in);
+        fclose(in);
+        return status;
     }
     return isatty(STDIN_FILENO) && request->output == NULL ? queryterminal_run(shell, source->path)
                                                            : queryshell_lines(shell, stdin);

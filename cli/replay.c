@@ -422,27 +422,12 @@ static void replay_become_child(const struct request *request, const char *alloc
     _exit(CLI_FAILURE);
 }
 
-/* Reads what it has to tell. 0, or -1 with a message. */
-static int replay_reap(pid_t pid, int fd, struct replaychild_result *result) {
-    ssize_t size;
-    int status = 0;
-    do {
-        size = read(fd, result, sizeof *result);
-    } while (size < 0 && errno == EINTR);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (size != (ssize_t)sizeof *result) {
-        *result = (struct replaychild_result){.time_ns = 0};
-        snprintf(result->message, sizeof result->message, "its process ended early, %s %d",
-                 WIFSIGNALED(status) ? "by signal" : "with status",
-                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    }
-    return result->message[0] == '\0' ? 0 : -1;
-}
-
+/* What it has to tell. 0, or -1 with a message. */
 static int replay_once(const struct request *request, const char *allocator,
                        struct replaychild_result *result) {
     int ends[2];
+    int status = 0;
+    ssize_t size;
     pid_t pid;
     if (pipe(ends) != 0) {
         snprintf(result->message, sizeof result->message, "%s", strerror(errno));
@@ -460,9 +445,19 @@ static int replay_once(const struct request *request, const char *allocator,
         close(ends[0]);
         return -1;
     }
-    int status = replay_reap(pid, ends[0], result);
+    do {
+        size = read(ends[0], result, sizeof *result);
+    } while (size < 0 && errno == EINTR);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     close(ends[0]);
-    return status;
+    if (size != (ssize_t)sizeof *result) {
+        *result = (struct replaychild_result){.time_ns = 0};
+        snprintf(result->message, sizeof result->message, "its process ended early, %s %d",
+                 WIFSIGNALED(status) ? "by signal" : "with status",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    return result->message[0] == '\0' ? 0 : -1;
 }
 
 /* The fastest of all times; the peak is the highest. */
@@ -485,14 +480,6 @@ static int replay_all_times(const struct request *request, const char *allocator
 
 static const char *allocator_name(const char *allocator) {
     return allocator[0] == '\0' ? "default" : pathname_base(allocator);
-}
-
-static void replay_tell_file(const char *path, const struct replayfile_foot *foot) {
-    struct number n[4];
-    print_safe(stdout, "%s: %s of %s, %s, at most %s at once\n", path,
-               number_items(&n[0], foot->allocations, "allocation"),
-               number_bytes(&n[1], foot->total_bytes), number_items(&n[2], foot->frees, "free"),
-               number_items(&n[3], foot->slots, "block"));
 }
 
 static int replay_compare(const struct request *request, uint64_t events) {
@@ -519,6 +506,8 @@ static int replay_compare(const struct request *request, uint64_t events) {
 static int run_replay(int argc, char **argv) {
     struct request request = {.allocators = {""}, .count = 1, .times = 1};
     struct replayfile file;
+    const struct replayfile_foot *foot = &file.foot;
+    struct number n[4];
     struct error error;
     int status;
     cli_read(&replay_command, &argc, &argv, &request);
@@ -528,8 +517,11 @@ static int run_replay(int argc, char **argv) {
     if (file.unpacked >= 0) {
         snprintf(request.unpacked, sizeof request.unpacked, "/proc/self/fd/%d", file.unpacked);
     }
-    replay_tell_file(request.file, &file.foot);
-    status = replay_compare(&request, file.foot.events);
+    print_safe(stdout, "%s: %s of %s, %s, at most %s at once\n", request.file,
+               number_items(&n[0], foot->allocations, "allocation"),
+               number_bytes(&n[1], foot->total_bytes), number_items(&n[2], foot->frees, "free"),
+               number_items(&n[3], foot->slots, "block"));
+    status = replay_compare(&request, foot->events);
     replayfile_close(&file);
     return cli_finish(status);
 }

@@ -133,13 +133,11 @@ static void name_added(const struct launch *launch) {
     variables_set(variables, "MEMTRACE_ADDED", job_printed(names));
 }
 
-/* The inode of our namespace of pids, where "MEMTRACE_COLLECTOR" means us; 0: not known. */
-static uint64_t pid_namespace(void) {
-    struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
-}
-
 static void name_run(struct launch *launch) {
+    struct stat namespace = {0}; /* of pids, where "MEMTRACE_COLLECTOR" means us */
+    if (stat("/proc/self/ns/pid", &namespace) != 0) {
+        namespace.st_ino = 0; /* not known */
+    }
     while (launch->id == 0) {
         if (getrandom(&launch->id, sizeof launch->id, 0) != sizeof launch->id) {
             launch->id = (uint64_t)getpid();
@@ -147,7 +145,7 @@ static void name_run(struct launch *launch) {
         launch->id &= INT64_MAX; /* what any reader of a decimal number takes */
     }
     variables_set(launch->variables, "MEMTRACE_RUN",
-                  job_text("%" PRIu64 ".%" PRIu64, launch->id, pid_namespace()));
+                  job_text("%" PRIu64 ".%" PRIu64, launch->id, (uint64_t) namespace.st_ino));
     variables_set_number(launch->variables, "MEMTRACE_COLLECTOR", (uint64_t)getpid(), "");
     if (variables_get(launch->variables, "MEMTRACE_CHILDREN") == NULL) {
         variables_set(launch->variables, "MEMTRACE_CHILDREN", "all");
@@ -444,23 +442,24 @@ static int run_program(struct launch *launch, char **argv) {
     return child_imitate(&launch->child);
 }
 
-static int launch_command(const struct command *command, struct variables *variables, int argc,
-                          char **argv) {
-    static struct launch launch; /* large */
+static int launch_command(const struct command *command, int argc, char **argv) {
+    struct launch *launch = job_alloc(sizeof *launch);
     int status;
-    cli_read(command, &argc, &argv, variables);
+    launch->variables = job_alloc(sizeof *launch->variables);
+    if (command == &record_command) {
+        variables_set(launch->variables, "MEMTRACE_RECORD", "1");
+    }
+    cli_read(command, &argc, &argv, launch->variables);
     if (argc == 0) {
         cli_usage(command->name, "a program is needed");
     }
-    launch.variables = variables;
-    status = run_program(&launch, argv);
-    runwriter_free(&launch.run);
+    status = run_program(launch, argv);
+    runwriter_free(&launch->run);
     return status;
 }
 
 static int run_run(int argc, char **argv) {
-    static struct variables variables;
-    return launch_command(&run_command, &variables, argc, argv);
+    return launch_command(&run_command, argc, argv);
 }
 
 const struct command run_command = {
@@ -476,9 +475,7 @@ const struct command run_command = {
 };
 
 static int run_record(int argc, char **argv) {
-    static struct variables variables;
-    variables_set(&variables, "MEMTRACE_RECORD", "1");
-    return launch_command(&record_command, &variables, argc, argv);
+    return launch_command(&record_command, argc, argv);
 }
 
 const struct command record_command = {

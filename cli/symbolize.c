@@ -273,15 +273,11 @@ static void trace_write_age(uint64_t ns) {
         printf("%.1f h ago", seconds / 3600);
 }
 
-static const struct model_thread *trace_find_thread(const struct model *model, uint32_t id) {
-    for (size_t i = 0; i < model->thread_count; i++)
-        if (model->threads[i].id == id)
-            return &model->threads[i];
-    return NULL;
-}
-
 static void trace_write_thread(const struct model *model, uint32_t id) {
-    const struct model_thread *thread = trace_find_thread(model, id);
+    const struct model_thread *thread = NULL;
+    for (size_t i = 0; i < model->thread_count && !thread; i++)
+        if (model->threads[i].id == id)
+            thread = &model->threads[i];
     if (id == 0 || !thread) {
         fputs(" by a thread that is not kept apart", stdout);
         return;

@@ -172,13 +172,6 @@ static void open_selected(struct loop *loop) {
 
 /* ---- On a terminal ---- */
 
-static void loop_draw(struct loop *loop) {
-    if (topscreen_fit(&loop->grid) == 0) {
-        topdraw(&loop->state, &loop->grid, topdraw_above(loop->grid.height));
-        topscreen_show(&loop->grid);
-    }
-}
-
 /* All keys that are there. true: that was the last one. */
 static bool mind_keys(struct loop *loop) {
     bool is_gone;
@@ -249,14 +242,6 @@ static int wait_ms(const struct loop *loop) {
     return ms < INT32_MAX ? (int)ms : -1;
 }
 
-/* Another program in the process that was looked at. Filter and order stay. */
-static int go_over(struct loop *loop, struct error *error) {
-    topstate_begin(&loop->state);
-    snprintf(loop->state.message, sizeof loop->state.message, "it has become %.200s (exec)",
-             pathname_base(loop->source.profile->header.executable));
-    return loop_look(loop, error);
-}
-
 /* 0, or -1: what it looks at cannot be read any more. */
 static int look_if_due(struct loop *loop) {
     struct error error;
@@ -265,9 +250,13 @@ static int look_if_due(struct loop *loop) {
         look_for_names(loop);
         return 0;
     }
-    result = loop->state.source != NULL && topsource_follow(&loop->source)
-                 ? go_over(loop, &error)
-                 : loop_look(loop, &error);
+    if (loop->state.source != NULL && topsource_follow(&loop->source)) {
+        /* Another program is in the process that was looked at. Filter and order stay. */
+        topstate_begin(&loop->state);
+        snprintf(loop->state.message, sizeof loop->state.message, "it has become %.200s (exec)",
+                 pathname_base(loop->source.profile->header.executable));
+    }
+    result = loop_look(loop, &error);
     if (result != 0) {
         loop->next_ns = clock_now_ns() + pause_of(loop);
         snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
@@ -286,7 +275,10 @@ static int loop_go_on(struct loop *loop) {
         struct pollfd descriptors[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                                        {.fd = loop->signals, .events = POLLIN}};
         int signal = 0;
-        loop_draw(loop);
+        if (topscreen_fit(&loop->grid) == 0) {
+            topdraw(&loop->state, &loop->grid, topdraw_above(loop->grid.height));
+            topscreen_show(&loop->grid);
+        }
         if (poll(descriptors, 2, wait_ms(loop)) < 0 && errno != EINTR) {
             return 0;
         }

@@ -229,19 +229,15 @@ static int look_at_file(struct topsource *source, struct error *error) {
                                                               : error_set(error, "out of memory");
 }
 
-static uint64_t source_now(const struct topsource *source, uint64_t now_ns) {
-    uint64_t start_ns = source->model->header.start_monotonic_ns;
-    return source->is_live && now_ns > start_ns ? now_ns - start_ns : source->model->now_ns;
-}
-
 static void note_point(struct topsource *source, uint64_t now_ns, uint64_t allocations_before) {
     uint64_t more = source->costs.totals.allocations - allocations_before;
+    uint64_t start_ns = source->model->header.start_monotonic_ns;
     if (source->point_count == TOPSOURCE_POINTS) {
         memmove(source->points, source->points + 1,
                 --source->point_count * sizeof source->points[0]);
     }
     source->points[source->point_count++] = (struct topsource_point){
-        .time_ns = source_now(source, now_ns),
+        .time_ns = source->is_live && now_ns > start_ns ? now_ns - start_ns : source->model->now_ns,
         .live_bytes = source->costs.totals.live_bytes,
         .allocations = source->seconds > 0 ? (double)more / source->seconds : -1,
     };
