@@ -79,12 +79,22 @@ static int try_once(struct attachcall *call, struct look *look, struct error *er
     return look->result;
 }
 
-/* --- as text ---------------------------------------------------------------------------------- */
+/* ---- What is shown ---- */
 
-static void census_put_line(const char *label, const struct census_sum *sum, const char *more) {
-    struct number numbers[2];
-    printf("  %-18s  %s in %s%s\n", label, number_bytes(&numbers[0], sum->bytes),
-           number_items(&numbers[1], sum->blocks, "block"), more);
+/* What the heap consists of, as text (NULL: not so) and in JSON. */
+static const struct {
+    const char *label;
+    const char *name;
+    size_t sum;
+} parts[] = {{"in use", "used", offsetof(struct census, used)},
+             {"  of that, mapped", "mapped", offsetof(struct census, mapped)},
+             {"free, in bins", "free", offsetof(struct census, free)},
+             {"free, in fast bins", "free_fast", offsetof(struct census, fast)},
+             {NULL, "free_cached", offsetof(struct census, cached)}};
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
+static const struct census_sum *part_sum(const struct census *census, size_t part) {
+    return (const void *)((const char *)census + parts[part].sum);
 }
 
 static void census_put_row(const struct census_sum *sum, uint64_t whole, const char *name) {
@@ -94,43 +104,16 @@ static void census_put_row(const struct census_sum *sum, uint64_t whole, const c
     print_safe(stdout, "%s\n", name);
 }
 
-static void put_sizes(const struct census *census) {
-    struct number bytes;
-    char name[96];
-    puts("\nBy size\n share       bytes       blocks  of at most");
-    for (int i = 0; i < CENSUS_SIZES; i++) {
-        if (census->sizes[i].blocks != 0) {
-            snprintf(name, sizeof name, "%s", number_bytes(&bytes, census_most(i)));
-            census_put_row(&census->sizes[i], census->used.bytes, name);
-        }
-    }
-}
-
-static void put_classes(const struct census *census) {
-    struct number count;
-    if (census->class_count == 0) {
-        return;
-    }
-    puts("\nBy C++ class, of blocks that begin with a virtual table\n"
-         " share       bytes       blocks  class");
-    for (size_t i = 0; i < census->class_count && i < CLASSES_SHOWN; i++) {
-        census_put_row(&census->classes[i].sum, census->used.bytes, census->classes[i].name);
-    }
-    if (census->class_count > CLASSES_SHOWN) {
-        printf("       and %s more (--json)\n",
-               number_count(&count, census->class_count - CLASSES_SHOWN));
-    }
-}
-
 static void census_put_text(pid_t pid, const struct census *census) {
     struct number numbers[3];
     printf("Heap of process %ld, glibc 2.%u\n", (long)pid, census->arenas.version);
-    census_put_line("in use", &census->used, "");
-    if (census->mapped.blocks != 0) {
-        census_put_line("  of that, mapped", &census->mapped, "");
+    for (size_t i = 0; i < PARTS; i++) {
+        const struct census_sum *sum = part_sum(census, i);
+        if (parts[i].label != NULL && (sum != &census->mapped || sum->blocks != 0)) {
+            printf("  %-18s  %s in %s\n", parts[i].label, number_bytes(&numbers[0], sum->bytes),
+                   number_items(&numbers[1], sum->blocks, "block"));
+        }
     }
-    census_put_line("free, in bins", &census->free, "");
-    census_put_line("free, in fast bins", &census->fast, "");
     printf("  %-18s  %s in %s, of %s\n", "free, in caches",
            number_bytes(&numbers[0], census->cached.bytes),
            number_items(&numbers[1], census->cached.blocks, "block"),
@@ -138,32 +121,53 @@ static void census_put_text(pid_t pid, const struct census *census) {
     printf("  %-18s  %s, in %s\n", "never used yet",
            number_bytes(&numbers[0], census->arenas.top_bytes),
            number_items(&numbers[1], census->arenas.count, "arena"));
-    put_sizes(census);
-    put_classes(census);
+    puts("\nBy size\n share       bytes       blocks  of at most");
+    for (int i = 0; i < CENSUS_SIZES; i++) {
+        if (census->sizes[i].blocks != 0) {
+            census_put_row(&census->sizes[i], census->used.bytes,
+                           number_bytes(&numbers[0], census_most(i)));
+        }
+    }
+    if (census->class_count != 0) {
+        puts("\nBy C++ class, of blocks that begin with a virtual table\n"
+             " share       bytes       blocks  class");
+    }
+    for (size_t i = 0; i < census->class_count && i < CLASSES_SHOWN; i++) {
+        census_put_row(&census->classes[i].sum, census->used.bytes, census->classes[i].name);
+    }
+    if (census->class_count > CLASSES_SHOWN) {
+        printf("       and %s more (--json)\n",
+               number_count(&numbers[0], census->class_count - CLASSES_SHOWN));
+    }
 }
-
-/* --- as JSON ---------------------------------------------------------------------------------- */
 
 static void census_put_sum(struct jsonwriter *json, const struct census_sum *sum) {
     jsonwriter_number(json, "bytes", sum->bytes);
     jsonwriter_number(json, "blocks", sum->blocks);
-}
-
-static void census_put_map(struct jsonwriter *json, const char *name,
-                           const struct census_sum *sum) {
-    jsonwriter_map(json, name);
-    census_put_sum(json, sum);
     jsonwriter_end_map(json);
 }
 
-static void put_lists(struct jsonwriter *json, const struct census *census) {
+static void census_put_json(pid_t pid, const struct census *census) {
+    struct jsonwriter *json = jsonwriter_begin(stdout, JSONWRITER_INDENTED);
+    jsonwriter_map(json, NULL);
+    jsonwriter_number(json, "pid", (uint64_t)pid);
+    jsonwriter_number(json, "glibc_minor", census->arenas.version);
+    jsonwriter_number(json, "arenas", census->arenas.count);
+    for (size_t i = 0; i < PARTS; i++) {
+        jsonwriter_map(json, parts[i].name);
+        census_put_sum(json, part_sum(census, i));
+    }
+    jsonwriter_number(json, "caches", census->arenas.caches);
+    jsonwriter_number(json, "top_bytes", census->arenas.top_bytes);
+    jsonwriter_number(json, "mallinfo_arena_bytes", census->told.arena_bytes);
+    jsonwriter_number(json, "mallinfo_mapped_bytes", census->told.mapped_bytes);
+    jsonwriter_number(json, "mallinfo_mapped_blocks", census->told.mapped_count);
     jsonwriter_array(json, "sizes");
     for (int i = 0; i < CENSUS_SIZES; i++) {
         if (census->sizes[i].blocks != 0) {
             jsonwriter_map(json, NULL);
             jsonwriter_number(json, "most_bytes", census_most(i));
             census_put_sum(json, &census->sizes[i]);
-            jsonwriter_end_map(json);
         }
     }
     jsonwriter_end_array(json);
@@ -172,55 +176,9 @@ static void put_lists(struct jsonwriter *json, const struct census *census) {
         jsonwriter_map(json, NULL);
         jsonwriter_string(json, "name", census->classes[i].name);
         census_put_sum(json, &census->classes[i].sum);
-        jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);
-}
-
-static int census_put_json(pid_t pid, const struct census *census) {
-    struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
-    if (json == NULL) {
-        return cli_error("out of memory");
-    }
-    jsonwriter_map(json, NULL);
-    jsonwriter_number(json, "pid", (uint64_t)pid);
-    jsonwriter_number(json, "glibc_minor", census->arenas.version);
-    jsonwriter_number(json, "arenas", census->arenas.count);
-    census_put_map(json, "used", &census->used);
-    census_put_map(json, "mapped", &census->mapped);
-    census_put_map(json, "free", &census->free);
-    census_put_map(json, "free_fast", &census->fast);
-    census_put_map(json, "free_cached", &census->cached);
-    jsonwriter_number(json, "caches", census->arenas.caches);
-    jsonwriter_number(json, "top_bytes", census->arenas.top_bytes);
-    jsonwriter_number(json, "mallinfo_arena_bytes", census->told.arena_bytes);
-    jsonwriter_number(json, "mallinfo_mapped_bytes", census->told.mapped_bytes);
-    jsonwriter_number(json, "mallinfo_mapped_blocks", census->told.mapped_count);
-    put_lists(json, census);
     jsonwriter_end_map(json);
-    jsonwriter_close(json);
-    return CLI_OK;
-}
-
-/* --- all of it -------------------------------------------------------------------------------- */
-
-static int census_show(pid_t pid, const struct census *census, bool as_json) {
-    int status = CLI_OK;
-    if (as_json) {
-        status = census_put_json(pid, census);
-    } else {
-        census_put_text(pid, census);
-    }
-    fflush(stdout);
-    /* The mappings of large blocks are found by what stands at their start: told if these are
-     * others than those that the C library has. */
-    if (census->arenas.mapped_count != census->told.mapped_count) {
-        fprintf(stderr,
-                "memtrace: %" PRIu64 " blocks are mappings of their own, of which %" PRIu64
-                " were found\n",
-                census->told.mapped_count, census->arenas.mapped_count);
-    }
-    return status;
 }
 
 int heapcensus_run(const struct attachimage *image, const char *library,
@@ -236,17 +194,27 @@ int heapcensus_run(const struct attachimage *image, const char *library,
                               .settings_size = sizeof settings,
                               .meanwhile = look_at_copy};
     struct look look;
+    const struct census *census = &look.census;
     struct error error;
     int result = 1;
-    int status;
     for (int i = 0; i < TRIES && result == 1; i++) {
         result = try_once(&call, &look, &error);
         if (result == 1) {
             census_free(&look.census);
         }
     }
-    status = result == 0 ? census_show(image->pid, &look.census, as_json)
-                         : cli_error("%s", error.message);
+    if (result == 0) {
+        (as_json ? census_put_json : census_put_text)(image->pid, census);
+        fflush(stdout);
+    }
+    /* The mappings of large blocks are found by what stands at their start: told if these are
+     * others than those that the C library has. */
+    if (result == 0 && census->arenas.mapped_count != census->told.mapped_count) {
+        fprintf(stderr,
+                "memtrace: %" PRIu64 " blocks are mappings of their own, of which %" PRIu64
+                " were found\n",
+                census->told.mapped_count, census->arenas.mapped_count);
+    }
     census_free(&look.census);
-    return status;
+    return result == 0 ? CLI_OK : cli_error("%s", error.message);
 }

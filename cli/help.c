@@ -64,23 +64,19 @@ static void print_option(const struct option *option, const char *help) {
 enum { OPTION_HELP_SIZE = 600 }; /* what help tells of one */
 
 /* The help of an option, with its other names, which stand behind it in the table. */
-static void add_other_names(struct option_walk walk, char *help, size_t size) {
-    const struct option *other = option_walk_next(&walk);
+static void option_help(const struct option *option, const struct option_walk *walk, char *help,
+                        size_t size) {
+    struct option_walk behind = *walk;
     const char *joint = " (also ";
-    size_t used = strlen(help);
-    for (; other != NULL && option_is_alias(other) && used < size; joint = ", ") {
+    size_t used = (size_t)snprintf(help, size, "%s", option->help);
+    const struct option *other;
+    while ((other = option_walk_next(&behind)) != NULL && option_is_alias(other) && used < size) {
         used += (size_t)snprintf(help + used, size - used, "%s--%s", joint, other->name);
-        other = option_walk_next(&walk);
+        joint = ", ";
     }
     if (joint[0] == ',' && used < size) {
         snprintf(help + used, size - used, ")");
     }
-}
-
-static void option_help(const struct option *option, const struct option_walk *walk, char *help,
-                        size_t size) {
-    snprintf(help, size, "%s", option->help);
-    add_other_names(*walk, help, size);
 }
 
 static void print_usage(const struct command *command) {
@@ -136,16 +132,12 @@ static void manual_text(const char *text) {
     }
 }
 
-static void print_capitals(const char *title) {
+static void manual_heading(const char *begin, const char *title) {
+    fputs(begin, stdout);
     for (; *title != '\0'; title++) {
         putchar(toupper((unsigned char)*title));
     }
     putchar('\n');
-}
-
-static void manual_heading(const char *title) {
-    fputs(".SH ", stdout);
-    print_capitals(title);
 }
 
 static void manual_option(const struct option *option, const struct option_walk *walk) {
@@ -186,8 +178,7 @@ static void manual_table(const struct option *options, const struct option *with
 
 /* Without the filters, which have a section of their own. */
 static void manual_options(const struct command *command) {
-    printf(".SH OPTIONS OF ");
-    print_capitals(command->name);
+    manual_heading(".SH OPTIONS OF ", command->name);
     manual_table(command->options, filter_options);
     if (option_has_part(command->options, filter_options)) {
         puts(".PP\nAnd those of FILTERS, below.");
@@ -235,20 +226,20 @@ static int run_manual(int argc, char **argv) {
     const struct command *const *command;
     (void)argc;
     (void)argv;
-    manual_heading("synopsis");
+    manual_heading(".SH ", "synopsis");
     for (command = commands; *command != NULL; command++) {
         if ((*command)->summary != NULL) {
             print_synopsis(*command);
         }
     }
-    manual_heading("description");
+    manual_heading(".SH ", "description");
     puts(".B memtrace\n"
          "counts every heap allocation of a program by the call path that made it: what is live, "
          "what was live\nwhen the program held most, what was never freed, what was allocated in "
          "total, and what was freed at\nonce. Programs are either built with MemTrace (see\n.B "
          "flags\nand the CMake function memtrace_instrument) and profile themselves, or are run "
          "unchanged under\n.BR \"memtrace run\" .");
-    manual_heading("commands");
+    manual_heading(".SH ", "commands");
     for (command = commands; *command != NULL; command++) {
         if ((*command)->summary != NULL) {
             printf(".TP\n.B %s\n", (*command)->name);
@@ -262,7 +253,7 @@ static int run_manual(int argc, char **argv) {
         }
     }
     if (!option_is_end(filter_options)) {
-        manual_heading("filters");
+        manual_heading(".SH ", "filters");
         manual_table(filter_options, NULL);
     }
     return cli_finish(CLI_OK);
