@@ -9,7 +9,7 @@ struct memtrace_own_maps own_maps;
 static uint8_t stays[MEMTRACE_OWN_MAPS];
 
 /* A place that nobody uses becomes the caller's. NULL: all are taken. */
-static struct memtrace_own_map *take_place(void) {
+static struct memtrace_own_map *own_maps_take(void) {
     for (uint32_t i = 0; i < MEMTRACE_OWN_MAPS; i++) {
         uint64_t expected = 0;
         if (LOAD_RELAXED(&own_maps.map[i].start) == 0 &&
@@ -27,7 +27,7 @@ static struct memtrace_own_map *take_place(void) {
 }
 
 void own_maps_add(void *address, size_t size) {
-    struct memtrace_own_map *map = take_place();
+    struct memtrace_own_map *map = own_maps_take();
     if (map != NULL) {
         if (LOAD_RELAXED(&stays[map - own_maps.map]) != 0) {
             STORE_RELAXED(&stays[map - own_maps.map], 0);
@@ -37,30 +37,34 @@ void own_maps_add(void *address, size_t size) {
     }
 }
 
-void own_maps_remove(void *address) {
+/* The mapping that begins at this address; NULL: it is not in the list. */
+static struct memtrace_own_map *own_maps_find(const void *address) {
     for (uint32_t i = LOAD_ACQUIRE(&own_maps.count); i-- > 0;) {
         if (LOAD_RELAXED(&own_maps.map[i].start) == (uintptr_t)address) {
-            STORE_RELEASE(&own_maps.map[i].start, (uint64_t)0);
-            return;
+            return &own_maps.map[i];
         }
+    }
+    return NULL;
+}
+
+void own_maps_remove(void *address) {
+    struct memtrace_own_map *map = own_maps_find(address);
+    if (map != NULL) {
+        STORE_RELEASE(&map->start, (uint64_t)0);
     }
 }
 
 void own_maps_resize(const void *address, size_t size) {
-    for (uint32_t i = LOAD_ACQUIRE(&own_maps.count); i-- > 0;) {
-        if (LOAD_RELAXED(&own_maps.map[i].start) == (uintptr_t)address) {
-            STORE_RELAXED(&own_maps.map[i].size, size);
-            return;
-        }
+    struct memtrace_own_map *map = own_maps_find(address);
+    if (map != NULL) {
+        STORE_RELAXED(&map->size, size);
     }
 }
 
 void own_maps_keep(const void *address) {
-    for (uint32_t i = 0; i < LOAD_ACQUIRE(&own_maps.count); i++) {
-        if (LOAD_RELAXED(&own_maps.map[i].start) == (uintptr_t)address) {
-            STORE_RELAXED(&stays[i], 1);
-            return;
-        }
+    const struct memtrace_own_map *map = own_maps_find(address);
+    if (map != NULL) {
+        STORE_RELAXED(&stays[map - own_maps.map], 1);
     }
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sys.c: raw system calls. See sys.h. */
+/* sys.c: raw system calls, and processes of ours that the program does not see. See sys.h. */
 #define _GNU_SOURCE
 #include "runtime/base/sys.h"
 
-#include "runtime/base/call.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/compiler.h"
 #include "runtime/base/own_maps.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/base/text.h"
 #include "runtime/machine/machine.h"
 
@@ -25,21 +25,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Where a filter would kill the program for it, the call is refused instead. */
+INLINE long sys_call(long n, long a, long b, long c, long d, long e, long f) {
+    const uint64_t arguments[] = {(unsigned long)a, (unsigned long)b, (unsigned long)c,
+                                  (unsigned long)d, (unsigned long)e, (unsigned long)f};
+    return sandbox_allows(n, arguments) ? machine_call(n, a, b, c, d, e, f) : -EPERM;
+}
+
+#define CALL0(n)             sys_call((n), 0, 0, 0, 0, 0, 0)
+#define CALL1(n, a)          sys_call((n), (long)(a), 0, 0, 0, 0, 0)
+#define CALL2(n, a, b)       sys_call((n), (long)(a), (long)(b), 0, 0, 0, 0)
+#define CALL3(n, a, b, c)    sys_call((n), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define CALL4(n, a, b, c, d) sys_call((n), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define CALL6(n, a, b, c, d, e, f)                                                                 \
+    sys_call((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+enum { SIGNALS_SIZE = sizeof(struct sys_signals) };
+
 int sys_in_valgrind(void) {
     const uint64_t running_on_valgrind[6] = {0x1001};
     return MACHINE_ASKS_VALGRIND && machine_ask_valgrind(running_on_valgrind) != 0;
 }
 
 int sys_has_shadow_stack(void) {
-    return machine_has_shadow_stack(call_kernel);
-}
-
-static uint64_t read_clock(int clock);
-static uint64_t filtered_ns; /* CLOCK_MONOTONIC when the last filter came */
-
-long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument) {
-    STORE_RELAXED(&filtered_ns, read_clock(CLOCK_MONOTONIC));
-    return machine_call(SYS_seccomp, (long)operation, (long)flags, (long)argument, 0, 0, 0);
+    return machine_has_shadow_stack(sys_call);
 }
 
 /* Of machines with 32 bits: users had 16 bits first, and files' states are never asked for by this
@@ -54,9 +63,9 @@ enum { FCHOWN = SYS_fchown, GETEUID = SYS_geteuid };
 #endif
 
 #ifdef SYS_mmap2
-enum { MMAP = SYS_mmap2 };
+enum { MMAP = SYS_mmap2, OFFSET_UNIT = 4096 };
 #else
-enum { MMAP = SYS_mmap };
+enum { MMAP = SYS_mmap, OFFSET_UNIT = 1 };
 #endif
 #if MACHINE_HAS_OWN_STAT
 enum { STAT = SYS_statx };
@@ -64,17 +73,12 @@ enum { STAT = SYS_statx };
 enum { STAT = SYS_fstat };
 #endif
 
-static long map_plain(void *address, size_t size, int protection, int flags, int fd,
-                      uint64_t offset) {
-#ifdef SYS_mmap2
-    enum { UNIT = 4096 };
-    return CALL6(SYS_mmap2, address, size, protection, flags, fd, offset / UNIT);
-#else
-    return CALL6(SYS_mmap, address, size, protection, flags, fd, offset);
-#endif
+static long sys_map_plain(void *address, size_t size, int protection, int flags, int fd,
+                          uint64_t offset) {
+    return CALL6(MMAP, address, size, protection, flags, fd, offset / OFFSET_UNIT);
 }
 
-static int is_error(long result) {
+static int sys_is_error(long result) {
     return (unsigned long)result > -4096UL;
 }
 
@@ -89,28 +93,29 @@ long sys_unlock(void *address, size_t size) {
 }
 
 /* A page, which is unlocked and then made larger: what comes with that is as it is (man mremap). */
-static long map_unlocked(void *address, size_t size, int protection, int flags, int fd,
-                         uint64_t offset) {
+static long sys_map_unlocked(void *address, size_t size, int protection, int flags, int fd,
+                             uint64_t offset) {
     const int plain = flags & ~(MAP_FIXED | MAP_POPULATE);
     size_t page = sys_page_bytes();
-    long first = map_plain(NULL, page, protection, plain, fd, offset);
+    long first = sys_map_plain(NULL, page, protection, plain, fd, offset);
     long result;
-    if (is_error(first)) {
+    if (sys_is_error(first)) {
         return first;
     }
     sys_unlock((void *)first, page);
     result = CALL6(SYS_mremap, first, page, sys_page_up(size),
                    MREMAP_MAYMOVE | ((flags & MAP_FIXED) != 0 ? MREMAP_FIXED : 0), address, 0);
-    if (is_error(result)) {
+    if (sys_is_error(result)) {
         CALL2(SYS_munmap, first, page);
     }
     return result;
 }
 
-static long map(void *address, size_t size, int protection, int flags, int fd, uint64_t offset) {
+static long sys_map_any(void *address, size_t size, int protection, int flags, int fd,
+                        uint64_t offset) {
     return UNLIKELY(sys_locks_future()) && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE
-               ? map_unlocked(address, size, protection, flags, fd, offset)
-               : map_plain(address, size, protection, flags, fd, offset);
+               ? sys_map_unlocked(address, size, protection, flags, fd, offset)
+               : sys_map_plain(address, size, protection, flags, fd, offset);
 }
 
 long sys_lock(void *address, size_t size, int later) {
@@ -138,7 +143,7 @@ long sys_unlock_all(void) {
 long sys_extend(void *page, size_t more) {
     size_t size = sys_page_bytes();
     long result = CALL4(SYS_mremap, page, size, size + more, 0);
-    return is_error(result) ? result : 0;
+    return sys_is_error(result) ? result : 0;
 }
 
 long sys_open(const char *path, int flags, int mode) {
@@ -268,19 +273,6 @@ long sys_allocate(int fd, uint64_t offset, uint64_t size) {
                : CALL4(SYS_fallocate, fd, 0, offset, size);
 }
 
-static long limit_of(int resource, uint64_t *limit) {
-    struct {
-        uint64_t now, most;
-    } value;
-    long result = CALL4(SYS_prlimit64, 0, resource, 0, &value);
-    *limit = result == 0 ? value.now : UINT64_MAX;
-    return result;
-}
-
-int sys_may_have_size(uint64_t size) {
-    return size <= sys_limit(RLIMIT_FSIZE);
-}
-
 /* All calls of this file, with arguments that say what kind of call it is. */
 int sys_filters_let_start(void) {
     enum { PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, SHARED = MAP_SHARED | MAP_FIXED };
@@ -344,9 +336,10 @@ int sys_filters_let_start(void) {
 }
 
 uint64_t sys_limit(int resource) {
-    uint64_t limit;
-    limit_of(resource, &limit);
-    return limit;
+    struct {
+        uint64_t now, most;
+    } value;
+    return CALL4(SYS_prlimit64, 0, resource, 0, &value) == 0 ? value.now : UINT64_MAX;
 }
 
 uint64_t sys_shared_bytes(int id) {
@@ -357,10 +350,6 @@ uint64_t sys_shared_bytes(int id) {
     } state;
     long result = CALL3(SYS_shmctl, id, IPC_STAT | NEW_LAYOUT, &state);
     return result == 0 ? state.segment.shm_segsz : 0;
-}
-
-long sys_stack_limit(uint64_t *limit) {
-    return limit_of(RLIMIT_STACK, limit);
 }
 
 void sys_alternate_stack(uintptr_t *low, uintptr_t *high) {
@@ -413,7 +402,7 @@ int sys_thread_time_ns(uint32_t tid, uint64_t *time_ns) {
     enum { PER_THREAD = 4, SCHEDULED = 2 }; /* what the kernel makes of a clock's lowest bits */
     int clock = (int)(~tid << 3 | PER_THREAD | SCHEDULED);
     struct timespec time;
-    if (is_error(CALL2(SYS_clock_gettime, clock, &time))) {
+    if (sys_is_error(CALL2(SYS_clock_gettime, clock, &time))) {
         return -1;
     }
     *time_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
@@ -424,9 +413,12 @@ long sys_list(int fd, void *buffer, size_t size) {
     return CALL3(SYS_getdents64, fd, buffer, size);
 }
 
-static void *map_own(size_t size, int protection) {
-    long result = map(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (is_error(result)) {
+/* Memory of the process's own, of which the kernel commits only what is touched. */
+enum { OWN_MEMORY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+
+static void *sys_map_own(size_t size, int protection) {
+    long result = sys_map_any(NULL, size, protection, OWN_MEMORY, -1, 0);
+    if (sys_is_error(result)) {
         return NULL;
     }
     own_maps_add((void *)result, size);
@@ -434,11 +426,11 @@ static void *map_own(size_t size, int protection) {
 }
 
 void *sys_map(size_t size) {
-    return map_own(size, PROT_READ | PROT_WRITE);
+    return sys_map_own(size, PROT_READ | PROT_WRITE);
 }
 
 void *sys_map_readable(size_t size) {
-    return map_own(size, PROT_READ);
+    return sys_map_own(size, PROT_READ);
 }
 
 long sys_mincore(const void *address, size_t size, unsigned char *out) {
@@ -446,62 +438,60 @@ long sys_mincore(const void *address, size_t size, unsigned char *out) {
 }
 
 /* gdb's generate-core-file would write all of it, as zeros. */
-static void leave_out_of_dumps(void *address, size_t size) {
+static void sys_leave_out_of_dumps(void *address, size_t size) {
     CALL3(SYS_madvise, address, size, MADV_DONTDUMP);
 }
 
 void *sys_reserve(size_t size) {
-    long result = map(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (is_error(result)) {
+    long result = sys_map_any(NULL, size, PROT_NONE, OWN_MEMORY, -1, 0);
+    if (sys_is_error(result)) {
         return NULL;
     }
-    leave_out_of_dumps((void *)result, size);
+    sys_leave_out_of_dumps((void *)result, size);
     return (void *)result;
 }
 
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages) {
     int flags = MAP_SHARED | MAP_FIXED | (pages == SYS_PAGES_NOW ? MAP_POPULATE : 0);
-    long result = map(address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
-    return is_error(result) ? result : 0;
+    long result = sys_map_any(address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
+    return sys_is_error(result) ? result : 0;
 }
 
 long sys_map_at(void *address, size_t size) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    long result = map(address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-    return is_error(result) ? result : 0;
+    long result = sys_map_any(address, size, PROT_READ | PROT_WRITE, OWN_MEMORY | MAP_FIXED, -1, 0);
+    return sys_is_error(result) ? result : 0;
 }
 
-static long map_free(void *address, size_t size, int protection) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    long result = map(address, size, protection, flags, -1, 0);
-    if (!is_error(result) && (void *)result != address) { /* a kernel before 4.17 */
+static long sys_map_where_free(void *address, size_t size, int protection) {
+    long result = sys_map_any(address, size, protection, OWN_MEMORY | MAP_FIXED_NOREPLACE, -1, 0);
+    if (!sys_is_error(result) && (void *)result != address) { /* a kernel before 4.17 */
         CALL2(SYS_munmap, result, size);
         return -EEXIST;
     }
-    return is_error(result) ? result : 0;
+    return sys_is_error(result) ? result : 0;
 }
 
 long sys_map_free(void *address, size_t size) {
-    return map_free(address, size, PROT_READ | PROT_WRITE);
+    return sys_map_where_free(address, size, PROT_READ | PROT_WRITE);
 }
 
 long sys_reserve_free(void *address, size_t size) {
-    long result = map_free(address, size, PROT_NONE);
+    long result = sys_map_where_free(address, size, PROT_NONE);
     if (result == 0) {
-        leave_out_of_dumps(address, size);
+        sys_leave_out_of_dumps(address, size);
     }
     return result;
 }
 
 void *sys_map_file(size_t size, int fd, uint64_t offset) {
-    long result = map(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
-    return is_error(result) ? NULL : (void *)result;
+    long result = sys_map_any(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    return sys_is_error(result) ? NULL : (void *)result;
 }
 
 void *sys_map_again(void *address, size_t size) {
     /* Of an old size of 0 (man mremap): the mapping stays, and there is another. */
     long result = CALL4(SYS_mremap, address, 0, size, MREMAP_MAYMOVE);
-    return is_error(result) ? NULL : (void *)result;
+    return sys_is_error(result) ? NULL : (void *)result;
 }
 
 void sys_unmap(void *address, size_t size) {
@@ -541,7 +531,7 @@ void *sys_grow_map(void *address, size_t old_size, size_t new_size) {
     /* Off the list before it moves: another thread may map something where it was at once. */
     own_maps_remove(address);
     result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
-    if (is_error(result)) {
+    if (sys_is_error(result)) {
         own_maps_add(address, old_size);
         return NULL;
     }
@@ -583,9 +573,11 @@ uint64_t sys_clock_step_ns(int clock) {
                                                                      : UINT64_MAX;
 }
 
+static uint64_t filtered_ns; /* CLOCK_MONOTONIC when the last filter came */
+
 /* (Seconds of 32 bits end in 2038.) Of a clock that a filter denies it is the time of that filter.
  */
-static uint64_t read_clock(int clock) {
+static uint64_t sys_read_clock(int clock) {
     struct vdso_time now;
 #ifdef SYS_clock_gettime64
     int64_t whole[2];
@@ -597,18 +589,23 @@ static uint64_t read_clock(int clock) {
                                         : LOAD_RELAXED(&filtered_ns);
 }
 
-/* Coarse clocks need no time stamps, and are as late as the last timer interrupt: not later than
- * what was told before. */
-static uint64_t read_coarse(int clock) {
-    uint64_t least_ns = clock == CLOCK_REALTIME ? 0 : LOAD_RELAXED(&filtered_ns);
-    uint64_t now_ns =
-        read_clock(clock == CLOCK_REALTIME ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE);
-    return now_ns > least_ns ? now_ns : least_ns;
+long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument) {
+    STORE_RELAXED(&filtered_ns, sys_read_clock(CLOCK_MONOTONIC));
+    return machine_call(SYS_seccomp, (long)operation, (long)flags, (long)argument, 0, 0, 0);
 }
 
+/* Coarse clocks need no time stamps, which a strict filter takes away, and are as late as the last
+ * timer interrupt: not later than what was told before. */
 uint64_t sys_clock_ns(int clock) {
-    return UNLIKELY(sandbox_filters != 0) && sandbox_is_strict() ? read_coarse(clock)
-                                                                 : read_clock(clock);
+    int is_real = clock == CLOCK_REALTIME;
+    uint64_t least_ns = 0;
+    uint64_t now_ns;
+    if (UNLIKELY(sandbox_filters != 0) && sandbox_is_strict()) {
+        least_ns = is_real ? 0 : LOAD_RELAXED(&filtered_ns);
+        clock = is_real ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE;
+    }
+    now_ns = sys_read_clock(clock);
+    return now_ns > least_ns ? now_ns : least_ns;
 }
 
 void sys_sleep_ns(uint64_t ns) {
@@ -683,4 +680,119 @@ void sys_kill_child(pid_t child) {
 
 long sys_pipe(int ends[2]) {
     return CALL2(SYS_pipe2, ends, O_CLOEXEC);
+}
+
+/* --- processes that the program does not see ---------------------------------------------------
+ */
+
+static void sys_by_default(int signal) {
+    struct { /* their order differs from machine to machine: all of them are 0 */
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        struct sys_signals mask;
+    } action = {0};
+    CALL4(SYS_rt_sigaction, signal, &action, 0, SIGNALS_SIZE);
+}
+
+/* In the grandchild: everything but stderr goes, and the program takes over. */
+static void sys_become(const char *path, char *const argv[], char *const environment[]) {
+    const struct sys_signals none = {{0}};
+    long null = sys_open("/dev/null", O_RDWR, 0);
+    CALL0(SYS_setsid);
+    CALL3(SYS_dup3, null, 0, 0);
+    CALL3(SYS_dup3, null, 1, 0);
+    if (!log_has_stderr()) {
+        CALL3(SYS_dup3, null, 2, 0);
+    }
+    if (CALL3(SYS_close_range, 3, ~0U, 0) < 0) {
+        for (int fd = 3; fd < 1024; fd++) {
+            sys_close(fd);
+        }
+    }
+    for (int signal = 1; signal < NSIG; signal++) {
+        sys_by_default(signal);
+    }
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, SIGNALS_SIZE);
+    CALL3(SYS_execve, path, argv, environment);
+}
+
+/* A plain fork (no CLONE_VM): the child works on copies. Exit signal 0: the program's SIGCHLD and
+ * wait() never see it; __WALL would. An emulator of user space may know only forks with SIGCHLD
+ * (qemu does): then *signal is that. */
+static long sys_fork_unseen(int *signal) {
+    long child = sys_call(SYS_clone, 0, 0, 0, 0, 0, 0);
+    *signal = child == -EINVAL ? SIGCHLD : 0;
+    return *signal != 0 ? sys_call(SYS_clone, *signal, 0, 0, 0, 0, 0) : child;
+}
+
+/* How the child ended, as wait tells; -1: there is none. */
+static int sys_await_child(long child) {
+    int status = -1;
+    while (child > 0 && CALL4(SYS_wait4, child, &status, __WALL, 0) == -EINTR) {
+    }
+    return status;
+}
+
+/* By a grandchild: exec gives a process the exit signal SIGCHLD (the kernel's fs/exec.c,
+ * de_thread()), so its parent must not be the program. How the child in between ended, as wait
+ * tells; with the grandchild's status, if it waits for that. Or a negative errno: no fork. */
+static long sys_run_apart(const char *path, char *const argv[], char *const environment[],
+                          int waits) {
+    struct sys_signals mask = sys_block_signals();
+    struct sys_signals pending = {{0}};
+    const struct timespec at_once = {0};
+    int signal;
+    int status;
+    CALL2(SYS_rt_sigpending, &pending, SIGNALS_SIZE);
+    long child = sys_fork_unseen(&signal);
+    if (child == 0) {
+        long grandchild;
+        sys_by_default(SIGCHLD); /* where it is ignored nothing is left to wait for */
+        grandchild = sys_fork_unseen(&signal);
+        if (grandchild == 0) {
+            sys_become(path, argv, environment);
+            CALL1(SYS_exit_group, 127);
+        }
+        status = waits ? sys_await_child(grandchild) : 0;
+        CALL1(SYS_exit_group, WIFEXITED(status) ? WEXITSTATUS(status) : 127);
+    }
+    if (child > 0) {
+        /* The signal of its end is taken, unless another of that kind was there before: then the
+         * program cannot tell one from two. */
+        const struct sys_signals ours = {
+            {signal != 0 ? UINT64_C(1) << (signal - 1) & ~pending.word[0] : 0}};
+        child = sys_await_child(child);
+        if (ours.word[0] != 0) {
+            CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, SIGNALS_SIZE);
+        }
+    }
+    sys_restore_signals(mask);
+    return child;
+}
+
+int sys_run(const char *path, char *const argv[], char *const environment[]) {
+    long status = sys_run_apart(path, argv, environment, 1);
+    return status >= 0 && WIFEXITED((int)status) ? WEXITSTATUS((int)status) : -1;
+}
+
+long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]) {
+    long status = sys_run_apart(path, argv, environment, 0);
+    return status < 0 ? status : 0;
+}
+
+long sys_copy_process(const char *name, uint64_t seconds) {
+    struct sys_signals mask = sys_block_signals();
+    int signal;
+    long child = sys_fork_unseen(&signal);
+    if (child == 0) {
+        const struct timespec time = {.tv_sec = (time_t)seconds};
+        CALL2(SYS_prctl, PR_SET_NAME, name);
+        CALL3(SYS_close_range, 0, ~0U, 0);
+        CALL2(SYS_nanosleep, &time, 0);
+        CALL1(SYS_exit_group, 0);
+    }
+    sys_restore_signals(mask);
+    sys_await_child(child);
+    return child < 0 ? child : 0;
 }

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -36,10 +37,12 @@ long sys_access(const char *path, int mode);
 long sys_dup_high(int fd, int lowest); /* close-on-exec */
 long sys_keep_on_exec(int fd);
 long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no emulation */
-/* Whether a file may have so many bytes (RLIMIT_FSIZE): a write past it raises SIGXFSZ. */
-int sys_may_have_size(uint64_t size);
 /* What a limit is now, of those of setrlimit(); UINT64_MAX: none, or it cannot be told. */
 uint64_t sys_limit(int resource);
+/* Whether a file may have so many bytes: a write past them raises SIGXFSZ. */
+static inline int sys_may_have_size(uint64_t size) {
+    return size <= sys_limit(RLIMIT_FSIZE);
+}
 /* Of a segment of System V shared memory; 0: it cannot be told. */
 uint64_t sys_shared_bytes(int id);
 /* Whether a new program, which has the filters that this one has put on itself but does not know
@@ -47,7 +50,9 @@ uint64_t sys_shared_bytes(int id);
 int sys_filters_let_start(void);
 /* seccomp(2), whatever filters say of it: for the program. */
 long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument);
-long sys_stack_limit(uint64_t *limit);
+static inline void sys_stack_limit(uint64_t *limit) {
+    *limit = sys_limit(RLIMIT_STACK);
+}
 /* The calling thread's stack for signal handlers: [low, high), empty if there is none. */
 void sys_alternate_stack(uintptr_t *low, uintptr_t *high);
 uint32_t sys_getpid(void); /* 0: a filter denies all that tells it */

@@ -10,13 +10,13 @@ void block_search_begin(struct block_search *it, const struct shadow_heap *heap,
     it->touched.leaf = NULL;
 }
 
-static int contains(const struct heap_block *block, uintptr_t address) {
+static int block_search_contains(const struct heap_block *block, uintptr_t address) {
     return address - block->start < block->size;
 }
 
 /* The block that starts in the KiB of `at`, if it contains the address. */
-static void take(struct block_search *it, uint8_t *leaf, uintptr_t at, uintptr_t address,
-                 uintptr_t limit) {
+static void block_search_take(struct block_search *it, uint8_t *leaf, uintptr_t at,
+                              uintptr_t address, uintptr_t limit) {
     struct heap_block block;
     if (!written_pages_at(&it->touched, it->heap, leaf, heap_coarse(it->heap, leaf, at)) ||
         !heap_decode_coarse(it->heap, leaf, at, &block) || block.start < it->next ||
@@ -24,7 +24,7 @@ static void take(struct block_search *it, uint8_t *leaf, uintptr_t at, uintptr_t
         return;
     }
     it->next = block.start + 1;
-    if (contains(&block, address) && it->depth < BLOCK_SEARCH_DEPTH) {
+    if (block_search_contains(&block, address) && it->depth < BLOCK_SEARCH_DEPTH) {
         block.birth_tick = heap_whole_birth(block.birth_tick, it->tick);
         it->block[it->depth++] = block;
     }
@@ -32,13 +32,13 @@ static void take(struct block_search *it, uint8_t *leaf, uintptr_t at, uintptr_t
 
 int block_search_find(struct block_search *it, uintptr_t address, uintptr_t limit) {
     uintptr_t at = it->next & ~(uintptr_t)(FINE_SIZE_LIMIT - 1);
-    while (it->depth > 0 && !contains(&it->block[it->depth - 1], address)) {
+    while (it->depth > 0 && !block_search_contains(&it->block[it->depth - 1], address)) {
         it->depth--;
     }
     while (at < limit) {
         uint8_t *leaf = heap_leaf(it->heap, at);
         if (leaf != NULL) {
-            take(it, leaf, at, address, limit);
+            block_search_take(it, leaf, at, address, limit);
             at = at < UINTPTR_MAX - FINE_SIZE_LIMIT ? at + FINE_SIZE_LIMIT : UINTPTR_MAX;
         } else {
             at = heap_next_span(it->heap, at);
@@ -49,7 +49,7 @@ int block_search_find(struct block_search *it, uintptr_t address, uintptr_t limi
 }
 
 /* Whether a record of a small block that starts there may be anything but zero. */
-static int is_touched(struct block_search *it, uintptr_t address) {
+static int block_search_is_touched(struct block_search *it, uintptr_t address) {
     uint8_t *leaf = heap_leaf(it->heap, address);
     return leaf != NULL &&
            written_pages_at(&it->touched, it->heap, leaf, heap_fine(it->heap, leaf, address));
@@ -58,7 +58,7 @@ static int is_touched(struct block_search *it, uintptr_t address) {
 int block_search_find_small(struct block_search *it, uintptr_t address, uintptr_t limit,
                             struct heap_block *block) {
     uintptr_t lowest = address > FINE_SIZE_LIMIT ? address - FINE_SIZE_LIMIT : 0;
-    return (is_touched(it, lowest) || is_touched(it, address)) &&
+    return (block_search_is_touched(it, lowest) || block_search_is_touched(it, address)) &&
            heap_find_small(it->heap, address, limit, block);
 }
 
@@ -71,8 +71,8 @@ struct visit {
     void *argument;
 };
 
-static int decode_large(const struct visit *visit, uint8_t *leaf, uintptr_t kib,
-                        struct heap_block *block) {
+static int block_search_decode_large(const struct visit *visit, uint8_t *leaf, uintptr_t kib,
+                                     struct heap_block *block) {
     if (!written_pages_at(visit->touched, visit->heap, leaf, heap_coarse(visit->heap, leaf, kib)) ||
         !heap_decode_coarse(visit->heap, leaf, kib, block)) {
         return 0;
@@ -81,8 +81,8 @@ static int decode_large(const struct visit *visit, uint8_t *leaf, uintptr_t kib,
     return 1;
 }
 
-static int decode_small(const struct visit *visit, uint8_t *leaf, uintptr_t at,
-                        struct heap_block *block) {
+static int block_search_decode_small(const struct visit *visit, uint8_t *leaf, uintptr_t at,
+                                     struct heap_block *block) {
     if (!heap_decode_fine(visit->heap, leaf, at, block)) {
         return 0;
     }
@@ -93,15 +93,15 @@ static int decode_small(const struct visit *visit, uint8_t *leaf, uintptr_t at,
 }
 
 /* Small blocks of one KiB, and the large one that starts there, where its address puts it. */
-static void visit_kib(const struct visit *visit, uint8_t *leaf, uintptr_t kib) {
+static void block_search_visit_kib(const struct visit *visit, uint8_t *leaf, uintptr_t kib) {
     struct heap_block large;
     struct heap_block block;
-    int is_due = decode_large(visit, leaf, kib, &large);
+    int is_due = block_search_decode_large(visit, leaf, kib, &large);
     uintptr_t step = (uintptr_t)1 << visit->heap->granule_shift;
     int has_small =
         written_pages_at(visit->touched, visit->heap, leaf, heap_fine(visit->heap, leaf, kib));
     for (uintptr_t at = kib; has_small && at < kib + FINE_SIZE_LIMIT; at += step) {
-        if (decode_small(visit, leaf, at, &block)) {
+        if (block_search_decode_small(visit, leaf, at, &block)) {
             if (is_due && large.start <= block.start) {
                 visit->visit(visit->argument, &large);
                 is_due = 0;
@@ -123,7 +123,7 @@ void block_search_visit(const struct shadow_heap *heap, uint32_t tick,
     while (span != UINTPTR_MAX) {
         uint8_t *leaf = heap_leaf(heap, span);
         for (uintptr_t at = 0; at < SPAN_BYTES; at += FINE_SIZE_LIMIT) {
-            visit_kib(&all, leaf, span + at);
+            block_search_visit_kib(&all, leaf, span + at);
         }
         span =
             span < UINTPTR_MAX - SPAN_BYTES ? heap_next_span(heap, span + SPAN_BYTES) : UINTPTR_MAX;

@@ -8,7 +8,7 @@
 #ifndef RUNTIME_HEAP_BLOCK_SEARCH_H
 #define RUNTIME_HEAP_BLOCK_SEARCH_H
 
-#include "runtime/heap/written_pages.h"
+#include "runtime/heap/shadow_heap.h"
 
 enum { BLOCK_SEARCH_DEPTH = 8 /* blocks in each other; what lies deeper is in the last of them */ };
 

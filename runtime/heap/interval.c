@@ -23,7 +23,7 @@ static struct interval *at(const struct intervals *set, struct place place) {
 }
 
 /* The first range that ends above the address. */
-static struct place first_above(const struct intervals *set, uintptr_t address) {
+static struct place interval_first_above(const struct intervals *set, uintptr_t address) {
     struct place place = {0, 0};
     size_t high = set->blocks;
     while (place.block < high) {
@@ -95,7 +95,7 @@ static void remove_block(struct intervals *set, size_t index) {
 }
 
 /* Makes room for a range at this place, in whichever block that then lies. 0, or -1: no memory. */
-static int make_room(struct intervals *set, struct place *place) {
+static int interval_make_room(struct intervals *set, struct place *place) {
     struct interval_block *full;
     struct interval_block *half;
     if (place->block == set->blocks && set->blocks != 0) { /* behind the last one */
@@ -126,9 +126,9 @@ static int make_room(struct intervals *set, struct place *place) {
 /* --- ranges ----------------------------------------------------------------------------------- */
 
 int interval_add(struct intervals *set, struct interval range) {
-    struct place place = first_above(set, range.start);
+    struct place place = interval_first_above(set, range.start);
     struct interval_block *block;
-    if (make_room(set, &place) != 0) {
+    if (interval_make_room(set, &place) != 0) {
         return -1;
     }
     block = set->block[place.block];
@@ -164,7 +164,7 @@ static void erase(struct intervals *set, struct place *place) {
 void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
                      void (*removed)(void *argument, const struct interval *piece, int is_last),
                      void *argument) {
-    struct place place = first_above(set, start);
+    struct place place = interval_first_above(set, start);
     while (place.block < set->blocks && at(set, place)->start < end) {
         struct interval *range = at(set, place);
         struct interval whole = *range;
@@ -195,7 +195,7 @@ void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
 }
 
 const struct interval *interval_find(const struct intervals *set, uintptr_t address) {
-    struct place place = first_above(set, address);
+    struct place place = interval_first_above(set, address);
     const struct interval *range = place.block < set->blocks ? at(set, place) : NULL;
     return range != NULL && range->start <= address ? range : NULL;
 }

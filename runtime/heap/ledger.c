@@ -199,7 +199,7 @@ COLD int ledger_has_room(struct ledger *ledger, struct ledger_column *column, ui
            open_cell(ledger, column, context, &is_shared) != NULL;
 }
 
-static void add(uint64_t *counter, uint64_t value) {
+static void ledger_add(uint64_t *counter, uint64_t value) {
     __atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
 }
 
@@ -215,8 +215,8 @@ COLD void ledger_alloc_slow(struct ledger *ledger, struct ledger_column *column,
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
-    add(&cell->alloc_bytes, event->size);
-    add(&cell->alloc_count, 1);
+    ledger_add(&cell->alloc_bytes, event->size);
+    ledger_add(&cell->alloc_count, 1);
 }
 
 COLD void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
@@ -231,9 +231,9 @@ COLD void ledger_free_slow(struct ledger *ledger, struct ledger_column *column,
         return;
     }
     ledger_keep_peak(cell, ledger->space->header);
-    add(&cell->free_bytes, event->size);
-    add(&cell->free_count, 1);
-    add(&cell->temporary_count, (uint64_t)event->temporary);
+    ledger_add(&cell->free_bytes, event->size);
+    ledger_add(&cell->free_count, 1);
+    ledger_add(&cell->temporary_count, (uint64_t)event->temporary);
 }
 
 /* For what is rare, with atomics also in a column of one's own. NULL: no room. */
@@ -257,8 +257,8 @@ COLD void ledger_free_part(struct ledger *ledger, struct ledger_column *column,
                            const struct ledger_event *event, int is_last) {
     struct memtrace_cell *cell = any_cell(ledger, column, event->context);
     if (cell != NULL) {
-        add(&cell->free_bytes, event->size);
-        add(&cell->free_count, (uint64_t)(is_last != 0));
+        ledger_add(&cell->free_bytes, event->size);
+        ledger_add(&cell->free_count, (uint64_t)(is_last != 0));
         forget_lifetimes(cell);
     }
 }
@@ -267,8 +267,8 @@ COLD void ledger_alloc_many(struct ledger *ledger, struct ledger_column *column,
                             const struct ledger_event *event, uint64_t count) {
     struct memtrace_cell *cell = any_cell(ledger, column, event->context);
     if (cell != NULL) {
-        add(&cell->alloc_bytes, event->size);
-        add(&cell->alloc_count, count);
+        ledger_add(&cell->alloc_bytes, event->size);
+        ledger_add(&cell->alloc_count, count);
     }
 }
 
@@ -347,9 +347,9 @@ COLD void ledger_free_many(struct ledger *ledger, struct ledger_column *column,
     if (cell == NULL) {
         return;
     }
-    add(&cell->free_bytes, event->size);
-    add(&cell->free_count, count);
-    add(&cell->temporary_count, event->temporary ? count : 0);
+    ledger_add(&cell->free_bytes, event->size);
+    ledger_add(&cell->free_count, count);
+    ledger_add(&cell->temporary_count, event->temporary ? count : 0);
     if (ledger_cell(column, event->context) == NULL) {
         return; /* nobody's lifetimes are kept in the shared column */
     }

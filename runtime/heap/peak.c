@@ -87,7 +87,7 @@ static void leave_maximum(struct memtrace_header *header) {
 
 /* The thread has `live` bytes. The epoch changes before the caller's cell does. Whoever tells: the
  * sum of all that was told is right at any moment. */
-static void tell(struct peak_share *share, struct memtrace_header *header, int64_t live) {
+static void peak_tell(struct peak_share *share, struct memtrace_header *header, int64_t live) {
     int64_t delta = live - __atomic_exchange_n(&share->told, live, __ATOMIC_RELAXED);
     int64_t all = __atomic_add_fetch(&header->live_bytes, delta, __ATOMIC_RELAXED);
     int64_t maximum = LOAD_RELAXED(&header->maximum_bytes);
@@ -139,7 +139,7 @@ void peak_end_alone(struct memtrace_header *header) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         expect_anything(share);
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        tell(share, header, read_live(share->counts));
+        peak_tell(share, header, read_live(share->counts));
     }
     trylock_release(&first.lock);
 }
@@ -209,7 +209,7 @@ static void tell_shared(struct peak_share *share, struct memtrace_header *header
         return; /* at the next event, then */
     }
     peak_end_alone(header);
-    tell(share, header, live);
+    peak_tell(share, header, live);
     choose_step(share, header);
     limit_shared(share, header, live);
 }
@@ -255,25 +255,25 @@ void peak_become_shared(struct peak_share *share, struct memtrace_header *header
 void peak_flush(struct peak_share *share, struct memtrace_header *header) {
     int64_t live = peak_live(share->counts);
     if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
-        tell(share, header, live); /* the limits are those of its live bytes: they stay */
+        peak_tell(share, header, live); /* the limits are those of its live bytes: they stay */
     } else if (share->step == 0) {
         tell_shared(share, header, live);
     } else {
-        tell(share, header, live);
+        peak_tell(share, header, live);
         limit_shared(share, header, live);
     }
 }
 
 void peak_leave(struct peak_share *share, struct memtrace_header *header) {
     take_over(share);
-    tell(share, header, peak_live(share->counts));
+    peak_tell(share, header, peak_live(share->counts));
     set_step(share, 0);
     __atomic_fetch_sub(&header->peak_threads, 1, __ATOMIC_RELAXED);
 }
 
 COLD void peak_grow_slow(struct peak_share *share, struct memtrace_header *header, int64_t live) {
     if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
-        tell(share, header, live);
+        peak_tell(share, header, live);
         limit_at_maximum(share, header, live);
     } else {
         tell_shared(share, header, live);
@@ -284,7 +284,7 @@ COLD void peak_shrink_slow(struct peak_share *share, struct memtrace_header *hea
                            uint64_t size) {
     if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) { /* the maximum was before this free */
         int64_t highest = live + (int64_t)size;
-        tell(share, header, highest);
+        peak_tell(share, header, highest);
         leave_maximum(header);
         limit_below(share, header, highest);
     } else {
@@ -307,7 +307,7 @@ void peak_end_own(void) {
 
 void peak_before_inherited(struct peak_share *share, struct memtrace_header *header) {
     if (own.maximum != NULL) {
-        tell(share, header, peak_live(share->counts));
+        peak_tell(share, header, peak_live(share->counts));
         leave_maximum(header);
     }
 }

@@ -70,7 +70,7 @@ static const struct memtrace_sampled_level *add_level(unsigned number) {
     return level;
 }
 
-static struct group group_of(const struct memtrace_sampled_level *level, uintptr_t address) {
+static struct group sampled_group(const struct memtrace_sampled_level *level, uintptr_t address) {
     uint64_t number = (address * MEMTRACE_SAMPLED_SPREAD >> 32) & (level->groups - 1);
     uint64_t place = number * MEMTRACE_SAMPLED_GROUP;
     return (struct group){(uint64_t *)(uintptr_t)level->keys + place,
@@ -79,7 +79,7 @@ static struct group group_of(const struct memtrace_sampled_level *level, uintptr
 
 static int insert_at(const struct memtrace_sampled_level *level, uintptr_t address,
                      const struct memtrace_sampled_block *block) {
-    struct group group = group_of(level, address);
+    struct group group = sampled_group(level, address);
     for (unsigned i = 0; i < MEMTRACE_SAMPLED_GROUP; i++) {
         uint64_t none = 0;
         if (LOAD_RELAXED(&group.keys[i]) == 0 &&
@@ -112,7 +112,7 @@ int sampled_heap_remove(uintptr_t address, struct memtrace_sampled_block *block)
     const struct memtrace_sampled_level *level;
     for (unsigned number = 0;
          number < MEMTRACE_SAMPLED_LEVELS && (level = level_at(number)) != NULL; number++) {
-        struct group group = group_of(level, address);
+        struct group group = sampled_group(level, address);
         for (unsigned i = 0; i < MEMTRACE_SAMPLED_GROUP; i++) {
             if (LOAD_ACQUIRE(&group.keys[i]) == address) {
                 *block = group.blocks[i];
@@ -149,7 +149,8 @@ struct search {
     int found;
 };
 
-static void look(void *argument, uintptr_t start, const struct memtrace_sampled_block *block) {
+static void sampled_look(void *argument, uintptr_t start,
+                         const struct memtrace_sampled_block *block) {
     struct search *search = argument;
     uint64_t size = block->size != 0 ? block->size : 1;
     if (search->address >= start && search->address - start < size) {
@@ -161,6 +162,6 @@ static void look(void *argument, uintptr_t start, const struct memtrace_sampled_
 
 int sampled_heap_find(uintptr_t address, uintptr_t *start, struct memtrace_sampled_block *block) {
     struct search search = {.address = address, .start = start, .block = block};
-    sampled_heap_visit(look, &search);
+    sampled_heap_visit(sampled_look, &search);
     return search.found;
 }

@@ -5,7 +5,8 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/room.h"
 #include "runtime/base/sys.h"
-#include "runtime/heap/written_pages.h"
+
+#include <fcntl.h>
 
 enum {
     NEWEST = SPAN_COUNT, /* its place in the root */
@@ -31,29 +32,18 @@ struct leaf_link {
     uintptr_t span; /* its first address */
 };
 
-static size_t leaf_bytes(const struct shadow_heap *heap) {
-    return heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t)) +
-           (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block) +
+static size_t heap_leaf_bytes(const struct shadow_heap *heap) {
+    return heap_tables_bytes(heap) +
            (heap->numbered ? heap_fine_items(heap) * sizeof(uint32_t) : 0);
 }
 
-static struct leaf_link *link_of(const struct shadow_heap *heap, uint8_t *leaf) {
-    return (struct leaf_link *)(leaf + leaf_bytes(heap));
-}
-
-/* Before it is in the root: a child that another thread forks meanwhile finds all that are. */
-static void put_into_list(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span) {
-    struct leaf_link *link = link_of(heap, leaf);
-    link->span = span;
-    link->older = LOAD_RELAXED(&heap->root[NEWEST]);
-    while (!__atomic_compare_exchange_n(&heap->root[NEWEST], &link->older, leaf, 0,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-    }
+static struct leaf_link *heap_link(const struct shadow_heap *heap, uint8_t *leaf) {
+    return (struct leaf_link *)(leaf + heap_leaf_bytes(heap));
 }
 
 /* The page of this place of the root: hardly one of them is ever written, and what cannot be does
  * not count where the program's memory is limited. (Several threads may do so.) 0, or -1. */
-static int make_writable(const struct shadow_heap *heap, size_t place) {
+static int heap_make_writable(const struct shadow_heap *heap, size_t place) {
     uintptr_t page = sys_page_bytes();
     uintptr_t start = (uintptr_t)&heap->root[place] & ~(page - 1);
     return sys_protect((void *)start, page, 1) == 0 ? 0 : -1;
@@ -67,7 +57,7 @@ int heap_init(struct shadow_heap *heap, unsigned granule_shift) {
         return -1;
     }
     sys_no_huge_pages(heap->root, ROOT_BYTES);
-    if (make_writable(heap, NEWEST) != 0) {
+    if (heap_make_writable(heap, NEWEST) != 0) {
         heap_give_up(heap);
         return -1;
     }
@@ -93,6 +83,7 @@ void heap_give_up(struct shadow_heap *heap) {
 }
 
 COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
+    struct leaf_link *link;
     uint8_t *none = NULL;
     uint8_t *leaf;
     uint8_t **place;
@@ -101,9 +92,9 @@ COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
         return NULL;
     }
     place = &heap->root[address >> MEMTRACE_SPAN_SHIFT];
-    size = leaf_bytes(heap) + sizeof(struct leaf_link);
+    size = heap_leaf_bytes(heap) + sizeof(struct leaf_link);
     if (!limits_allow(LIMITS_MEMORY, size, LEAF_PART) ||
-        make_writable(heap, address >> MEMTRACE_SPAN_SHIFT) != 0) {
+        heap_make_writable(heap, address >> MEMTRACE_SPAN_SHIFT) != 0) {
         return NULL;
     }
     leaf = room_take(&leaves, size);
@@ -112,27 +103,30 @@ COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
         return NULL;
     }
     /* A heap with holes would otherwise pay two megabytes for each few blocks. */
-    sys_no_huge_pages(leaf, leaf_bytes(heap));
-    put_into_list(heap, leaf, address & ~(uintptr_t)(SPAN_BYTES - 1));
+    sys_no_huge_pages(leaf, heap_leaf_bytes(heap));
+    /* In the list before it is in the root: a child that another thread forks meanwhile finds all.
+     */
+    link = heap_link(heap, leaf);
+    link->span = address & ~(uintptr_t)(SPAN_BYTES - 1);
+    link->older = LOAD_RELAXED(&heap->root[NEWEST]);
+    while (!__atomic_compare_exchange_n(&heap->root[NEWEST], &link->older, leaf, 0,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
     return __atomic_compare_exchange_n(place, &none, leaf, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
                ? leaf
                : none; /* another thread was first */
 }
 
-static int decode(const struct shadow_heap *heap, uintptr_t address, int small,
-                  struct heap_block *block) {
-    uint8_t *leaf = heap_leaf(heap, address);
-    if (leaf == NULL) {
-        return 0;
-    }
-    return small ? heap_decode_fine(heap, leaf, address, block)
-                 : heap_decode_coarse(heap, leaf, address, block);
+static int heap_decode(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
+                       struct heap_block *block) {
+    return small ? heap_decode_fine(heap, leaf, at, block)
+                 : heap_decode_coarse(heap, leaf, at, block);
 }
 
 int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, uint32_t tick,
                       struct heap_block *block) {
     uint8_t *leaf = heap_leaf(heap, address);
-    if (!decode(heap, address, small, block)) {
+    if (leaf == NULL || !heap_decode(heap, leaf, address, small, block)) {
         return 0;
     }
     if (small) {
@@ -146,8 +140,9 @@ int heap_remove_stale(struct shadow_heap *heap, uintptr_t address, int small, ui
 }
 
 int heap_starts_in_granule(const struct shadow_heap *heap, uintptr_t address, int small) {
+    uint8_t *leaf = heap_leaf(heap, address);
     struct heap_block block;
-    return decode(heap, address, small, &block) &&
+    return leaf != NULL && heap_decode(heap, leaf, address, small, &block) &&
            block.start >> heap->granule_shift == address >> heap->granule_shift;
 }
 
@@ -156,6 +151,67 @@ void heap_replace(struct shadow_heap *heap, const struct heap_block *block) {
     heap_remove_stale(heap, block->start, heap_is_small(block->size), 0, &before);
     heap_insert(heap, block);
 }
+
+/* --- which pages were ever written -------------------------------------------------------------
+ */
+
+/* What was swapped out is not in memory, but /proc/self/pagemap knows of it. An emulator's tells of
+ * other addresses, and then adds pages that were not touched, at most. Where it cannot be read, all
+ * may be. */
+static int written_pages_add_swapped(int pagemap, const uint8_t *start, size_t pages,
+                                     unsigned char *page) {
+    enum { BATCH = 256, SWAPPED = 62 };
+    uint64_t entry[BATCH];
+    size_t first = (uintptr_t)start / sys_page_bytes();
+    for (size_t at = 0; at < pages; at += BATCH) {
+        size_t count = pages - at < BATCH ? pages - at : BATCH;
+        size_t bytes = count * sizeof *entry;
+        if (sys_pread(pagemap, entry, bytes, (first + at) * sizeof *entry) != (long)bytes) {
+            return -1;
+        }
+        for (size_t i = 0; i < count; i++) {
+            page[at + i] |= (entry[i] >> SWAPPED & 1) != 0;
+        }
+    }
+    return 0;
+}
+
+static long written_pages_open(void) {
+    return sys_open("/proc/self/pagemap", O_RDONLY, 0);
+}
+
+/* Of pages of the kernel's from a page's start on, one byte for each: 1: it may be anything but
+ * zero. Others may write meanwhile: what they did before the call is seen. A pagemap that is
+ * negative: then all are 1. */
+static void written_pages_look(long pagemap, const uint8_t *start, size_t pages,
+                               unsigned char *page) {
+    if (pagemap < 0 || sys_mincore((void *)(uintptr_t)start, pages * sys_page_bytes(), page) != 0) {
+        __builtin_memset(page, 1, pages);
+        return;
+    }
+    for (size_t i = 0; i < pages; i++) {
+        page[i] &= 1;
+    }
+    if (written_pages_add_swapped((int)pagemap, start, pages, page) != 0) {
+        __builtin_memset(page, 1, pages);
+    }
+}
+
+int written_pages_at(struct written_pages *touched, const struct shadow_heap *heap,
+                     const uint8_t *leaf, const void *place) {
+    size_t page = sys_page_bytes();
+    if (touched->leaf != leaf) {
+        long pagemap = written_pages_open();
+        touched->leaf = leaf;
+        written_pages_look(pagemap, leaf, (heap_tables_bytes(heap) + page - 1) / page,
+                           touched->page);
+        sys_close(pagemap);
+    }
+    return touched->page[((const uint8_t *)place - leaf) / (ptrdiff_t)page];
+}
+
+/* --- all blocks --------------------------------------------------------------------------------
+ */
 
 /* Who goes over all blocks of a leaf. */
 struct look {
@@ -169,7 +225,7 @@ struct look {
 
 /* Of a table, one item for each `step` of the addresses from `span` on. Pages of it that were never
  * touched are left out: there are thousands in a leaf, and the kernel would map each. */
-static void each_part(const struct look *look, uintptr_t span, int small) {
+static void heap_each_part(const struct look *look, uintptr_t span, int small) {
     enum { PAGES = 256 };
     unsigned char is_touched[PAGES];
     const uint8_t *table = small ? (uint8_t *)heap_fine(look->heap, look->leaf, span)
@@ -189,19 +245,19 @@ static void each_part(const struct look *look, uintptr_t span, int small) {
     }
 }
 
-static void each_leaf(struct look *look) {
+static void heap_each_leaf(struct look *look) {
     const struct shadow_heap *heap = look->heap;
     uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
     look->pagemap = leaf != NULL ? written_pages_open() : -1;
-    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
-        uintptr_t span = link_of(heap, leaf)->span;
+    for (; leaf != NULL; leaf = heap_link(heap, leaf)->older) {
+        uintptr_t span = heap_link(heap, leaf)->span;
         if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
             look->leaf = leaf;
-            each_part(look, span, 1);
-            each_part(look, span, 0);
+            heap_each_part(look, span, 1);
+            heap_each_part(look, span, 0);
         }
     }
-    written_pages_close(look->pagemap);
+    sys_close(look->pagemap);
 }
 
 struct visitor {
@@ -209,16 +265,15 @@ struct visitor {
     void *argument;
 };
 
-static void visit_between(const struct look *look, uintptr_t from, uintptr_t to, int small) {
+static void heap_visit_between(const struct look *look, uintptr_t from, uintptr_t to, int small) {
     const struct visitor *visitor = look->what;
     const struct shadow_heap *heap = look->heap;
     struct heap_block block;
     uintptr_t step = small ? (uintptr_t)1 << heap->granule_shift : FINE_SIZE_LIMIT;
     for (uintptr_t at = from; at < to; at += step) {
-        if (small && heap_decode_fine(heap, look->leaf, at, &block)) {
-            block.birth_tick |= (uint32_t)*heap_birth_high(heap, look->leaf, at) << TICK_LOW_BITS;
-            visitor->visit(visitor->argument, &block);
-        } else if (!small && heap_decode_coarse(heap, look->leaf, at, &block)) {
+        if (heap_decode(heap, look->leaf, at, small, &block)) {
+            block.birth_tick |=
+                small ? (uint32_t)*heap_birth_high(heap, look->leaf, at) << TICK_LOW_BITS : 0;
             visitor->visit(visitor->argument, &block);
         }
     }
@@ -227,15 +282,15 @@ static void visit_between(const struct look *look, uintptr_t from, uintptr_t to,
 void heap_visit(const struct shadow_heap *heap,
                 void (*visit)(void *argument, const struct heap_block *block), void *argument) {
     const struct visitor visitor = {visit, argument};
-    struct look look = {.heap = heap, .between = visit_between, .what = &visitor};
-    each_leaf(&look);
+    struct look look = {.heap = heap, .between = heap_visit_between, .what = &visitor};
+    heap_each_leaf(&look);
 }
 
 uintptr_t heap_next_span(const struct shadow_heap *heap, uintptr_t from) {
     uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
     uintptr_t next = UINTPTR_MAX;
-    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
-        uintptr_t span = link_of(heap, leaf)->span;
+    for (; leaf != NULL; leaf = heap_link(heap, leaf)->older) {
+        uintptr_t span = heap_link(heap, leaf)->span;
         if (span >= from && span < next &&
             LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
             next = span;
@@ -276,19 +331,13 @@ uint32_t heap_take_number_locked(const struct shadow_heap *heap, uintptr_t addre
                : __atomic_exchange_n(heap_number(heap, leaf, address), 0u, __ATOMIC_SEQ_CST);
 }
 
-static int decode_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
-                     struct heap_block *block) {
-    return small ? heap_decode_fine(heap, leaf, at, block)
-                 : heap_decode_coarse(heap, leaf, at, block);
-}
-
 /* A claim that finds no record is taken back. Where that fails, the block was freed by this very
  * number: it is told of as it was. Where it does not, a block may have come that found the claim.
  */
-static void name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
-                    const struct heap_naming *naming) {
+static void heap_name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
+                         const struct heap_naming *naming) {
     struct heap_block block;
-    while (decode_at(heap, leaf, at, small, &block) &&
+    while (heap_decode(heap, leaf, at, small, &block) &&
            LOAD_RELAXED(heap_number(heap, leaf, block.start)) == 0) {
         uint32_t *place = heap_number(heap, leaf, block.start);
         uint32_t number = naming->next(naming->argument);
@@ -297,7 +346,7 @@ static void name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at,
         if (number == 0 || !heap_claim_number(heap, block.start, number)) {
             return;
         }
-        if (decode_at(heap, leaf, at, small, &now) && now.start == block.start) {
+        if (heap_decode(heap, leaf, at, small, &now) && now.start == block.start) {
             naming->named(naming->argument, &now);
             return;
         }
@@ -308,29 +357,29 @@ static void name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at,
     }
 }
 
-static void name_between(const struct look *look, uintptr_t from, uintptr_t to, int small) {
+static void heap_name_between(const struct look *look, uintptr_t from, uintptr_t to, int small) {
     uintptr_t step = small ? (uintptr_t)1 << look->heap->granule_shift : FINE_SIZE_LIMIT;
     for (uintptr_t at = from; at < to; at += step) {
         if (!small || LOAD_RELAXED(heap_fine(look->heap, look->leaf, at)) != 0) {
-            name_at(look->heap, look->leaf, at, small, look->what);
+            heap_name_at(look->heap, look->leaf, at, small, look->what);
         }
     }
 }
 
 void heap_name_all(const struct shadow_heap *heap, const struct heap_naming *naming) {
-    struct look look = {.heap = heap, .between = name_between, .what = naming};
-    each_leaf(&look);
+    struct look look = {.heap = heap, .between = heap_name_between, .what = naming};
+    heap_each_leaf(&look);
 }
 
 void heap_forget_numbers(const struct shadow_heap *heap) {
     uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
-    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
-        sys_discard(heap_number(heap, leaf, link_of(heap, leaf)->span),
+    for (; leaf != NULL; leaf = heap_link(heap, leaf)->older) {
+        sys_discard(heap_number(heap, leaf, heap_link(heap, leaf)->span),
                     heap_fine_items(heap) * sizeof(uint32_t));
     }
 }
 
-static int contains(const struct heap_block *block, uintptr_t address) {
+static int heap_contains(const struct heap_block *block, uintptr_t address) {
     uint64_t size = block->size != 0 ? block->size : 1;
     return address >= block->start && address - block->start < size;
 }
@@ -342,7 +391,7 @@ int heap_find_small(const struct shadow_heap *heap, uintptr_t address, uintptr_t
     for (uintptr_t back = 0; back <= FINE_SIZE_LIMIT && back <= granule; back += step) {
         uint8_t *leaf = heap_leaf(heap, granule - back);
         if (leaf != NULL && heap_decode_fine(heap, leaf, granule - back, block) &&
-            block->start < limit && contains(block, address)) {
+            block->start < limit && heap_contains(block, address)) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, granule - back)
                                  << TICK_LOW_BITS;
             return 1;
@@ -351,15 +400,15 @@ int heap_find_small(const struct shadow_heap *heap, uintptr_t address, uintptr_t
     return 0;
 }
 
-static int find_coarse(const struct shadow_heap *heap, uintptr_t address,
-                       struct heap_block *block) {
+static int heap_find_coarse(const struct shadow_heap *heap, uintptr_t address,
+                            struct heap_block *block) {
     uintptr_t at = address & ~(uintptr_t)(FINE_SIZE_LIMIT - 1);
     for (;;) {
         uint8_t *leaf = heap_leaf(heap, at);
         if (leaf == NULL) { /* no block starts in the whole span: on to the one before */
             at &= ~(uintptr_t)(SPAN_BYTES - 1);
         } else if (heap_decode_coarse(heap, leaf, at, block) && block->start <= address) {
-            return contains(block, address);
+            return heap_contains(block, address);
         }
         if (at < FINE_SIZE_LIMIT) {
             return 0;
@@ -376,7 +425,7 @@ int heap_find(const struct shadow_heap *heap, uintptr_t address, uint32_t tick,
     if (heap_find_small(heap, address, address + 1, block)) {
         return 1;
     }
-    if (!find_coarse(heap, address, block)) {
+    if (!heap_find_coarse(heap, address, block)) {
         return 0;
     }
     block->birth_tick = heap_whole_birth(block->birth_tick, tick);

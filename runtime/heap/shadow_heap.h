@@ -108,6 +108,12 @@ INLINE size_t heap_fine_items(const struct shadow_heap *heap) {
     return (size_t)SPAN_BYTES >> heap->granule_shift;
 }
 
+/* Of a leaf without its numbers. */
+INLINE size_t heap_tables_bytes(const struct shadow_heap *heap) {
+    return heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t)) +
+           (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block);
+}
+
 INLINE uint64_t *heap_fine(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address) {
     return (uint64_t *)leaf + ((address & (SPAN_BYTES - 1)) >> heap->granule_shift);
 }
@@ -132,9 +138,7 @@ INLINE uint8_t *heap_leaf(const struct shadow_heap *heap, uintptr_t address) {
 }
 
 INLINE uint32_t *heap_number(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address) {
-    size_t coarse = (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * sizeof(struct memtrace_big_block);
-    size_t fine = heap_fine_items(heap) * (sizeof(uint64_t) + sizeof(uint16_t));
-    return (uint32_t *)(leaf + fine + coarse) +
+    return (uint32_t *)(leaf + heap_tables_bytes(heap)) +
            ((address & (SPAN_BYTES - 1)) >> heap->granule_shift);
 }
 
@@ -307,5 +311,28 @@ INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tic
     STORE_RELAXED(record, 0);
     return 1;
 }
+
+/* --- which pages of a leaf were ever written ---------------------------------------------------
+ *
+ * Leaves are large and sparse, and who only looks at them would have the kernel map a page for each
+ * that it looks at. */
+
+enum {
+    /* records and births of the finest granule, and large blocks */
+    WRITTEN_PAGES_BYTES =
+        (SPAN_BYTES >> MEMTRACE_POOL_SHIFT) * (int)(sizeof(uint64_t) + sizeof(uint16_t)) +
+        (SPAN_BYTES >> MEMTRACE_COARSE_SHIFT) * (int)sizeof(struct memtrace_big_block),
+    WRITTEN_PAGES_MOST = WRITTEN_PAGES_BYTES / MEMTRACE_PAGE_SIZE + 1
+};
+
+/* Of the leaf that was asked for last. All zero: of none yet. */
+struct written_pages {
+    const uint8_t *leaf;
+    unsigned char page[WRITTEN_PAGES_MOST];
+};
+
+/* Whether what lies there in the leaf may be anything but zero. */
+int written_pages_at(struct written_pages *touched, const struct shadow_heap *heap,
+                     const uint8_t *leaf, const void *place);
 
 #endif

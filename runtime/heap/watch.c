@@ -9,14 +9,14 @@ enum { FIRST_CAPACITY = 1024 };
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static size_t place_of(const struct watches *watches, uintptr_t address) {
+static size_t watch_place_of(const struct watches *watches, uintptr_t address) {
     uint64_t hash = (uint64_t)(address >> 3) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(hash >> 32) & (watches->capacity - 1);
 }
 
 /* The entry of an address, or the free one where it belongs. */
-static struct watch_entry *find(const struct watches *watches, uintptr_t address) {
-    size_t place = place_of(watches, address);
+static struct watch_entry *watch_find(const struct watches *watches, uintptr_t address) {
+    size_t place = watch_place_of(watches, address);
     while (watches->entries[place].address != 0 && watches->entries[place].address != address) {
         place = (place + 1) & (watches->capacity - 1);
     }
@@ -24,8 +24,8 @@ static struct watch_entry *find(const struct watches *watches, uintptr_t address
 }
 
 /* Whether the block of an entry is alive and this thread's, and its size. */
-static int is_alive(const struct watches *watches, const struct shadow_heap *heap,
-                    const struct watch_entry *entry, uint64_t *size) {
+static int watch_is_alive(const struct watches *watches, const struct shadow_heap *heap,
+                          const struct watch_entry *entry, uint64_t *size) {
     uint8_t *leaf = heap_leaf(heap, entry->address);
     struct heap_block block;
     int found =
@@ -38,26 +38,26 @@ static int is_alive(const struct watches *watches, const struct shadow_heap *hea
     return found;
 }
 
-static void give_back(struct watch_entry *entries, size_t capacity) {
+static void watch_give_back(struct watch_entry *entries, size_t capacity) {
     if (entries != NULL) {
         sys_unmap(entries, capacity * sizeof *entries);
     }
 }
 
-static size_t count_alive(const struct watches *watches, const struct shadow_heap *heap) {
+static size_t watch_count_alive(const struct watches *watches, const struct shadow_heap *heap) {
     size_t alive = 0;
     for (size_t i = 0; i < watches->capacity; i++) {
         uint64_t size;
         alive += watches->entries[i].address != 0 &&
-                 is_alive(watches, heap, &watches->entries[i], &size);
+                 watch_is_alive(watches, heap, &watches->entries[i], &size);
     }
     return alive;
 }
 
 /* A table with room, of what is alive. 0, or -1: no memory. */
-static int make_room(struct watches *watches, const struct shadow_heap *heap) {
+static int watch_make_room(struct watches *watches, const struct shadow_heap *heap) {
     struct watches fresh = *watches;
-    size_t alive = count_alive(watches, heap);
+    size_t alive = watch_count_alive(watches, heap);
     fresh.capacity = FIRST_CAPACITY;
     while (fresh.capacity < alive * 2) {
         fresh.capacity *= 2;
@@ -72,24 +72,24 @@ static int make_room(struct watches *watches, const struct shadow_heap *heap) {
         const struct watch_entry *entry = &watches->entries[i];
         uint64_t size;
         /* Counted and copied apart: one freed in between by another thread leaves room only. */
-        if (entry->address != 0 && is_alive(watches, heap, entry, &size)) {
-            *find(&fresh, entry->address) = *entry;
+        if (entry->address != 0 && watch_is_alive(watches, heap, entry, &size)) {
+            *watch_find(&fresh, entry->address) = *entry;
             fresh.used++;
         }
     }
-    give_back(watches->entries, watches->capacity);
+    watch_give_back(watches->entries, watches->capacity);
     *watches = fresh;
     return 0;
 }
 
-static void keep_address(struct watches *watches, const struct shadow_heap *heap,
-                         const struct heap_block *block) {
+static void watch_keep_address(struct watches *watches, const struct shadow_heap *heap,
+                               const struct heap_block *block) {
     struct watch_entry *entry;
-    if ((watches->used + 1) * 4 > watches->capacity * 3 && make_room(watches, heap) != 0) {
+    if ((watches->used + 1) * 4 > watches->capacity * 3 && watch_make_room(watches, heap) != 0) {
         watches->lost++;
         return;
     }
-    entry = find(watches, block->start);
+    entry = watch_find(watches, block->start);
     watches->used += entry->address == 0;
     *entry = (struct watch_entry){block->start, watches->sequence, block->context};
 }
@@ -108,11 +108,11 @@ uint32_t watch_begin(struct watches *watches, const struct watch_limits *limits)
     return watch->number;
 }
 
-static void drop_last(struct watches *watches) {
+static void watch_drop_last(struct watches *watches) {
     watches->depth--;
     watches->leaks -= watches->item[watches->depth].limits.leaks != 0;
     if (watches->leaks == 0) {
-        give_back(watches->entries, watches->capacity);
+        watch_give_back(watches->entries, watches->capacity);
         watches->entries = NULL;
         watches->capacity = 0;
         watches->used = 0;
@@ -120,14 +120,14 @@ static void drop_last(struct watches *watches) {
     }
 }
 
-static void add_leaks(const struct watches *watches, const struct shadow_heap *heap,
-                      const struct watch *watch, struct watch_result *result) {
+static void watch_add_leaks(const struct watches *watches, const struct shadow_heap *heap,
+                            const struct watch *watch, struct watch_result *result) {
     uint64_t first = UINT64_MAX;
     for (size_t i = 0; i < watches->capacity; i++) {
         const struct watch_entry *entry = &watches->entries[i];
         uint64_t size;
         if (entry->address == 0 || entry->sequence <= watch->start_sequence ||
-            !is_alive(watches, heap, entry, &size)) {
+            !watch_is_alive(watches, heap, entry, &size)) {
             continue;
         }
         result->leaked_blocks++;
@@ -152,17 +152,17 @@ int watch_end(struct watches *watches, const struct shadow_heap *heap, uint32_t 
         return -1;
     }
     while (watches->depth > depth) { /* left without an end */
-        drop_last(watches);
+        watch_drop_last(watches);
     }
     watch = &watches->item[depth - 1];
     result->allocations = watch->allocations;
     result->bytes = watch->bytes;
     result->over_context = watch->over_context;
     if (watch->limits.leaks) {
-        add_leaks(watches, heap, watch, result);
+        watch_add_leaks(watches, heap, watch, result);
     }
     status = watch->limits.leaks && watches->lost != 0 ? -1 : 0;
-    drop_last(watches);
+    watch_drop_last(watches);
     return status;
 }
 
@@ -179,11 +179,11 @@ void watch_alloc(struct watches *watches, const struct shadow_heap *heap,
         }
     }
     if (watches->leaks != 0) {
-        keep_address(watches, heap, block);
+        watch_keep_address(watches, heap, block);
     }
 }
 
 void watch_reset(struct watches *watches) {
-    give_back(watches->entries, watches->capacity);
+    watch_give_back(watches->entries, watches->capacity);
     *watches = (struct watches){.last_number = watches->last_number};
 }
