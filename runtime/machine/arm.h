@@ -128,19 +128,10 @@ INLINE uintptr_t machine_plain(uintptr_t word) {
 /* The word below the saved return address, where the old r11 lies. */
 #define MACHINE_FRAME() ((uintptr_t)__builtin_frame_address(0) - sizeof(uintptr_t))
 
-INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
-    return (const uintptr_t *)frame;
-}
-
 /* (No function that asks has arguments without names in registers: the return address is the first
  * that it saves.) */
 INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     return machine_keep_both(frame + 2 * sizeof(uintptr_t), machine_second_fp_register);
-}
-
-INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
-    (void)kept;
-    return slot;
 }
 
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------

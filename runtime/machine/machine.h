@@ -65,6 +65,20 @@ INLINE void machine_note_registers(void *context) {
 #define MACHINE_HAS_OWN_STAT 0
 #endif
 
+/* Of the function that MACHINE_FRAME() stands in: where it has its frame pointer's old value, and
+ * above it its return address. And what machine_frame_sp() finds again, as the slot of a frame
+ * whose caller is known. (marked.h has its own.) */
+#ifndef MACHINE_MARKS_FRAMES
+INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
+    return (const uintptr_t *)frame;
+}
+
+INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
+    (void)kept;
+    return slot;
+}
+#endif
+
 /* What its vDSO calls clock_gettime. */
 #ifndef MACHINE_VDSO_CLOCK
 #define MACHINE_VDSO_CLOCK "__vdso_clock_gettime"

@@ -7,6 +7,8 @@
 #ifndef RUNTIME_MACHINE_MARKED_H
 #define RUNTIME_MACHINE_MARKED_H
 
+#define MACHINE_MARKS_FRAMES 1
+
 INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
     return (const uintptr_t *)(frame & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1));
 }

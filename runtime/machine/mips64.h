@@ -110,17 +110,8 @@ INLINE uintptr_t machine_plain(uintptr_t word) {
         (uintptr_t) __builtin_dwarf_cfa() - 2 * sizeof(uintptr_t);                                 \
     })
 
-INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
-    return (const uintptr_t *)frame;
-}
-
 INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     return machine_keep_sp(frame + 2 * sizeof(uintptr_t));
-}
-
-INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
-    (void)kept;
-    return slot;
 }
 
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------

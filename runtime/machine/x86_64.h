@@ -143,20 +143,9 @@ INLINE uintptr_t machine_plain(uintptr_t word) {
  */
 #define MACHINE_FRAME() ((uintptr_t)__builtin_frame_address(0))
 
-/* Where that function has its frame pointer's old value, and above it its return address. */
-INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
-    return (const uintptr_t *)frame;
-}
-
 INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     (void)frame;
     return (struct machine_sp){};
-}
-
-/* What machine_frame_sp() finds again, as the slot of a frame whose caller is known. */
-INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
-    (void)kept;
-    return slot;
 }
 
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------

@@ -33,22 +33,13 @@ struct leaf {
 
 /* --- the record ------------------------------------------------------------------------------- */
 
-static long write_at(int fd, uint64_t offset, const void *from, size_t size) {
-    return sys_pwrite_all(fd, from, size, offset);
-}
-
-static long publish(int fd, uint64_t offset) {
-    uint32_t magic = MEMTRACE_SEGMENT_MAGIC;
-    return write_at(fd, offset + offsetof(struct memtrace_segment, magic), &magic, sizeof magic);
-}
-
-static void make_void(int fd, uint64_t offset) {
+static void light_make_void(int fd, uint64_t offset) {
     uint16_t none = 0;
-    write_at(fd, offset + offsetof(struct memtrace_segment, kind), &none, sizeof none);
+    sys_pwrite_all(fd, &none, sizeof none, offset + offsetof(struct memtrace_segment, kind));
 }
 
 /* All paths of a file have a bound. */
-static int take_room(struct memtrace_header *header, uint64_t size) {
+static int light_take_room(struct memtrace_header *header, uint64_t size) {
     if (__atomic_add_fetch(&header->path_bytes, size, __ATOMIC_RELAXED) <= MEMTRACE_PATHS_MOST) {
         return 1;
     }
@@ -56,13 +47,13 @@ static int take_room(struct memtrace_header *header, uint64_t size) {
     return 0;
 }
 
-static void give_room_back(struct memtrace_header *header, uint64_t size) {
+static void light_give_room_back(struct memtrace_header *header, uint64_t size) {
     __atomic_fetch_sub(&header->path_bytes, size, __ATOMIC_RELAXED);
 }
 
 /* A new leaf in the ancestor's file, with room for shared paths or not. 0 or a negative errno. */
-static long add_leaf(struct space *space, int fd, struct memtrace_header *header, uint32_t index,
-                     uint32_t is_shared, uint64_t *offset) {
+static long light_add_leaf(struct space *space, int fd, struct memtrace_header *header,
+                           uint32_t index, uint32_t is_shared, uint64_t *offset) {
     struct memtrace_segment processes = {.kind = MEMTRACE_SEGMENT_PROCESSES,
                                          .header_size = sizeof processes,
                                          .index = index,
@@ -76,28 +67,25 @@ static long add_leaf(struct space *space, int fd, struct memtrace_header *header
                                      .item_size = sizeof(struct memtrace_path),
                                      .item_count = SHARED_PLACES,
                                      .used = PATHS_UNDER_HEADER};
+    const uint32_t magic = MEMTRACE_SEGMENT_MAGIC;
     uint64_t size = is_shared ? sizeof(struct leaf) : MEMTRACE_PAGE_SIZE;
     long result = space_append(space, fd, header, size, offset);
     if (result == 0) {
-        result = write_at(fd, *offset, &processes, sizeof processes);
+        result = sys_pwrite_all(fd, &processes, sizeof processes, *offset);
     }
     if (result == 0 && is_shared) {
-        result = write_at(fd, *offset + MEMTRACE_PAGE_SIZE, &paths, sizeof paths);
+        result = sys_pwrite_all(fd, &paths, sizeof paths, *offset + MEMTRACE_PAGE_SIZE);
     }
-    if (result == 0) {
-        result = publish(fd, *offset);
+    if (result == 0) { /* whole: published */
+        result = sys_pwrite_all(fd, &magic, sizeof magic,
+                                *offset + offsetof(struct memtrace_segment, magic));
     }
     return result;
 }
 
-static uint64_t word_of(uint64_t offset, uint32_t leaf, uint32_t place) {
-    return offset / MEMTRACE_PAGE_SIZE << (PLACE_BITS + LEAF_BITS) | (uint64_t)leaf << PLACE_BITS |
-           place;
-}
-
 /* A place for a record: which of how many leaves, and where that lies. 0 or a negative errno. */
-static long take_place(struct space *space, int fd, struct memtrace_header *header,
-                       uint64_t *taken) {
+static long light_take_place(struct space *space, int fd, struct memtrace_header *header,
+                             uint64_t *taken) {
     uint64_t word = LOAD_ACQUIRE(&header->process_place);
     for (;;) {
         uint32_t leaf = (uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1);
@@ -117,28 +105,29 @@ static long take_place(struct space *space, int fd, struct memtrace_header *head
         if (next >= LIGHT_LEAVES_MOST) {
             return -EOVERFLOW;
         }
-        is_shared = take_room(header, SHARED_BYTES);
-        result = add_leaf(space, fd, header, next, (uint32_t)is_shared, &offset);
+        is_shared = light_take_room(header, SHARED_BYTES);
+        result = light_add_leaf(space, fd, header, next, (uint32_t)is_shared, &offset);
         if (result < 0) {
-            give_room_back(header, is_shared ? SHARED_BYTES : 0);
+            light_give_room_back(header, is_shared ? SHARED_BYTES : 0);
             return result;
         }
-        first = word_of(offset, next, 1);
+        first = offset / MEMTRACE_PAGE_SIZE << (PLACE_BITS + LEAF_BITS) |
+                (uint64_t)next << PLACE_BITS | 1;
         if (__atomic_compare_exchange_n(&header->process_place, &word, first + 1, 0,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             *taken = first;
             return 0;
         }
-        make_void(fd, offset); /* another was first */
-        give_room_back(header, is_shared ? SHARED_BYTES : 0);
+        light_make_void(fd, offset); /* another was first */
+        light_give_room_back(header, is_shared ? SHARED_BYTES : 0);
     }
 }
 
-static uint64_t now_of(const struct light *light) {
+static uint64_t light_now_of(const struct light *light) {
     return sys_clock_ns(CLOCK_MONOTONIC) - light->ancestor->start_monotonic_ns;
 }
 
-static void name(struct memtrace_process *process) {
+static void light_name(struct memtrace_process *process) {
     char text[16];
     sys_thread_name(text);
     __builtin_memcpy(process->name, text, sizeof text);
@@ -147,7 +136,7 @@ static void name(struct memtrace_process *process) {
 long light_open(struct light *light, struct space *space) {
     uint64_t word = 0;
     long fd = space_descriptor(space);
-    long result = fd < 0 ? fd : take_place(space, (int)fd, light->ancestor, &word);
+    long result = fd < 0 ? fd : light_take_place(space, (int)fd, light->ancestor, &word);
     uint32_t place = (uint32_t)word & ((1u << PLACE_BITS) - 1);
     uint64_t offset = (word >> (PLACE_BITS + LEAF_BITS)) * MEMTRACE_PAGE_SIZE;
     struct leaf *leaf = result == 0 ? sys_map_file(sizeof *leaf, (int)fd, offset) : NULL;
@@ -163,8 +152,8 @@ long light_open(struct light *light, struct space *space) {
         ((uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1)) * LIGHT_RECORDS_PER_LEAF + place;
     light->process->pid = sys_getpid();
     light->process->parent_pid = sys_getppid();
-    light->process->start_ns = now_of(light);
-    name(light->process);
+    light->process->start_ns = light_now_of(light);
+    light_name(light->process);
     STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_RUNNING);
     return 0;
 }
@@ -191,7 +180,7 @@ void light_count(struct light *light, const struct memtrace_counts *counts, uint
 /* --- paths ------------------------------------------------------------------------------------ */
 
 /* What was done in one context. 0: nothing. */
-static int add_up(const struct light_work *work, uint32_t id, struct memtrace_path *path) {
+static int light_add_up(const struct light_work *work, uint32_t id, struct memtrace_path *path) {
     const struct ledger_column *column = work->ledger->made;
     struct memtrace_cell *cell;
     *path = (struct memtrace_path){.id = id};
@@ -213,7 +202,7 @@ static int add_up(const struct light_work *work, uint32_t id, struct memtrace_pa
     return path->alloc_count != 0 || path->free_count != 0 || path->free_bytes != 0;
 }
 
-static int has_cells(const struct light_work *work, uint32_t leaf) {
+static int light_has_cells(const struct light_work *work, uint32_t leaf) {
     const struct ledger_column *column = work->ledger->made;
     uint32_t first = leaf * LEDGER_GROUPS_PER_LEAF;
     uint32_t places = context_places(work->tree, leaf);
@@ -227,15 +216,15 @@ static int has_cells(const struct light_work *work, uint32_t leaf) {
 }
 
 /* The paths of one leaf of the tree, and the nodes in it that are not the ancestor's. */
-static uint32_t collect_leaf(const struct light_work *work, uint32_t leaf,
-                             struct memtrace_path *to) {
+static uint32_t light_collect_leaf(const struct light_work *work, uint32_t leaf,
+                                   struct memtrace_path *to) {
     uint32_t first = leaf * MEMTRACE_LEAF_ITEMS;
     uint32_t end = first + context_places(work->tree, leaf);
     uint32_t count = 0;
     for (uint32_t id = first + MEMTRACE_FIRST_CONTEXT; id < end; id++) {
         struct memtrace_node node = context_read(work->tree, (struct context_id){id});
         struct memtrace_path path;
-        int is_used = add_up(work, id, &path);
+        int is_used = light_add_up(work, id, &path);
         if (context_is_own(work->tree, id) && node.frame != 0) {
             path.frame = node.frame;
             path.parent = node.parent;
@@ -250,60 +239,56 @@ static uint32_t collect_leaf(const struct light_work *work, uint32_t leaf,
 }
 
 /* In the order of ids, in which parents come first. `to`: NULL to count them. */
-static uint32_t collect(const struct light_work *work, struct memtrace_path *to) {
+static uint32_t light_collect(const struct light_work *work, struct memtrace_path *to) {
     const struct context_tree *tree = work->tree;
     uint32_t count = 0;
     for (uint32_t leaf = 0; leaf < tree->leaves && leaf < CONTEXT_LEAVES; leaf++) {
         uint32_t last = leaf * MEMTRACE_LEAF_ITEMS + MEMTRACE_LEAF_ITEMS - 1;
-        if (tree->leaf[leaf] != NULL && (has_cells(work, leaf) || context_is_own(tree, last))) {
-            count += collect_leaf(work, leaf, to != NULL ? to + count : NULL);
+        if (tree->leaf[leaf] != NULL &&
+            (light_has_cells(work, leaf) || context_is_own(tree, last))) {
+            count += light_collect_leaf(work, leaf, to != NULL ? to + count : NULL);
         }
     }
     return count;
 }
 
-static uint64_t size_for(uint32_t count) {
-    uint64_t size = (uint64_t)(count + PATHS_UNDER_HEADER) * sizeof(struct memtrace_path);
-    return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
-}
-
-static struct leaf *leaf_of(const struct light *light) {
+static struct leaf *light_leaf(const struct light *light) {
     return (struct leaf *)((uintptr_t)light->process & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1));
 }
 
-/* Places for these paths and their head among those that the leaf's children share; NULL: none. */
-static struct memtrace_path *take_shared(struct leaf *leaf, uint32_t count) {
+/* Among those that the leaf's children share, if there are places for these and their head. */
+static int light_hand_in_shared(struct light *light, const struct light_work *work,
+                                uint32_t count) {
+    struct leaf *leaf = light_leaf(light);
     struct memtrace_segment *shared = &leaf->shared.header;
+    struct memtrace_path *head;
     uint32_t first;
     if (leaf->processes.header.used == 0 || count >= SHARED_PLACES ||
         LOAD_RELAXED(&shared->used) + count + 1 > SHARED_PLACES) {
-        return NULL;
-    }
-    first = __atomic_fetch_add(&shared->used, count + 1, __ATOMIC_RELAXED);
-    return first + count + 1 <= SHARED_PLACES ? &leaf->shared.path[first] : NULL;
-}
-
-static int hand_in_shared(struct light *light, const struct light_work *work, uint32_t count) {
-    struct leaf *leaf = leaf_of(light);
-    struct memtrace_path *head = take_shared(leaf, count);
-    if (head == NULL) {
         return 0;
     }
-    collect(work, head + 1);
+    first = __atomic_fetch_add(&shared->used, count + 1, __ATOMIC_RELAXED);
+    if (first + count + 1 > SHARED_PLACES) {
+        return 0;
+    }
+    head = &leaf->shared.path[first];
+    light_collect(work, head + 1);
     head->parent = count;
     head->id = light->number;
     STORE_RELEASE(&head->frame, MEMTRACE_PATHS_HEAD);
-    STORE_RELEASE(&leaf->shared.header.magic, MEMTRACE_SEGMENT_MAGIC);
+    STORE_RELEASE(&shared->magic, MEMTRACE_SEGMENT_MAGIC);
     light->head = head;
     return 1;
 }
 
 /* A segment of its own, for more. */
-static int hand_in_segment(struct light *light, const struct light_work *work, uint32_t count) {
-    uint64_t size = size_for(count);
+static int light_hand_in_segment(struct light *light, const struct light_work *work,
+                                 uint32_t count) {
+    uint64_t bytes = (uint64_t)(count + PATHS_UNDER_HEADER) * sizeof(struct memtrace_path);
+    uint64_t size = (bytes + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
     struct memtrace_path *paths;
     struct memtrace_segment *segment;
-    if (!take_room(light->ancestor, size)) {
+    if (!light_take_room(light->ancestor, size)) {
         return 0;
     }
     paths = sys_map(size);
@@ -315,22 +300,17 @@ static int hand_in_segment(struct light *light, const struct light_work *work, u
                                              .size = size,
                                              .item_size = sizeof *paths,
                                              .item_count = count + PATHS_UNDER_HEADER};
-        collect(work, paths + PATHS_UNDER_HEADER);
+        light_collect(work, paths + PATHS_UNDER_HEADER);
         if (space_append_segment(work->space, light->ancestor, segment, &light->paths_at) == 0) {
             light->paths_size = size;
         }
         sys_unmap(paths, size);
     }
     if (light->paths_size == 0) {
-        give_room_back(light->ancestor, size);
+        light_give_room_back(light->ancestor, size);
         return 0;
     }
     return 1;
-}
-
-/* Returns how many paths are in the ancestor's file now; 0: they did not fit. */
-static uint32_t hand_in_paths(struct light *light, const struct light_work *work, uint32_t count) {
-    return hand_in_shared(light, work, count) || hand_in_segment(light, work, count) ? count : 0;
 }
 
 void light_hand_in(struct light *light, const struct light_work *work,
@@ -343,15 +323,16 @@ void light_hand_in(struct light *light, const struct light_work *work,
                            __ATOMIC_RELAXED);
         return;
     }
-    count = collect(work, NULL);
+    count = light_collect(work, NULL);
     if (count != 0) {
-        uint32_t kept = hand_in_paths(light, work, count);
-        STORE_RELAXED(&process->path_count, kept);
-        lost += kept == 0;
+        int is_kept =
+            light_hand_in_shared(light, work, count) || light_hand_in_segment(light, work, count);
+        STORE_RELAXED(&process->path_count, is_kept ? count : 0);
+        lost += !is_kept;
     }
     process->lost = lost;
-    process->end_ns = now_of(light);
-    name(process);
+    process->end_ns = light_now_of(light);
+    light_name(process);
     STORE_RELEASE(&process->state, (uint32_t)state);
 }
 
@@ -365,10 +346,10 @@ void light_take_back(struct light *light, struct space *space) {
     if (light->paths_size != 0) {
         long fd = space_descriptor(space);
         if (fd >= 0) {
-            make_void((int)fd, light->paths_at);
+            light_make_void((int)fd, light->paths_at);
             sys_close(fd);
         }
-        give_room_back(light->ancestor, light->paths_size);
+        light_give_room_back(light->ancestor, light->paths_size);
         light->paths_size = 0;
     }
     if (light->head != NULL) {
@@ -379,7 +360,7 @@ void light_take_back(struct light *light, struct space *space) {
 
 void light_close(struct light *light, int grown) {
     if (light->process != NULL) {
-        struct leaf *leaf = leaf_of(light);
+        struct leaf *leaf = light_leaf(light);
         if (grown) {
             STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_GROWN);
         }
