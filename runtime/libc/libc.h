@@ -5,7 +5,8 @@
  *
  *   glibc.c, glibc_common.c  glibc, shared; objects.c, what its loader says of objects
  *   musl.c, musl_common.c    musl, shared
- *   static.c                 a program that holds all of it, with glibc_common.c or musl_common.c
+ *   static.c                 a program that holds all of it, with static_glibc.c and
+ *                            glibc_common.c, or with static_musl.c and musl_common.c
  *   outermost.c              all: where paths end without unwind tables
  *   elfobject.c              all but glibc, shared: what its loader would tell
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* musl_common.h: for musl.c and static.c. */
+/* musl_common.h: for musl.c and static_musl.c. */
 #ifndef RUNTIME_LIBC_MUSL_COMMON_H
 #define RUNTIME_LIBC_MUSL_COMMON_H
 

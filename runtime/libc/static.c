@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.c: a program that is linked statically and holds glibc or musl. See libc.h.
+ * static.c: a program that is linked statically. See libc.h.
  *
  * The linker leads what the program and the C library call by name to us (--wrap, the names are in
  * wrapped.txt), and us to the functions behind. There is one object, of which our code is a section
@@ -11,7 +11,6 @@
 
 #include "runtime/base/text.h"
 #include "runtime/libc/elfobject.h"
-#include "runtime/libc/musl_common.h"
 
 int libc_find_object(uintptr_t address, struct libc_object *object) {
     return elfobject_find(address, object);
@@ -34,7 +33,7 @@ int libc_allows_guards(void) {
     return 0;
 }
 
-static void *static_find(const char *name) {
+void *static_find(const char *name) {
     for (const struct static_function *at = static_functions; at->name != NULL; at++) {
         if (text_equal(at->name, name)) {
             return at->function;
@@ -42,39 +41,6 @@ static void *static_find(const char *name) {
     }
     return NULL;
 }
-
-#ifdef __GLIBC__
-/* Not there where the program brings an allocator of its own. */
-extern void *__libc_malloc(size_t size) __attribute__((weak));
-
-void *libc_next(const char *name) {
-    return static_find(name);
-}
-
-int libc_is_glibc_malloc(const void *function) {
-    return function == (void *)__libc_malloc;
-}
-
-int libc_spaces_blocks(const void *function) {
-    return libc_is_glibc_malloc(function);
-}
-#else
-void *libc_next(const char *name) {
-    void *function = musl_replaced(name, static_find);
-    return function != NULL ? function : static_find(name);
-}
-
-int libc_is_glibc_malloc(const void *function) {
-    (void)function;
-    return 0;
-}
-
-/* musl's functions do not, and lie among the program's. */
-int libc_may_keep_frame_pointers(uintptr_t pc) {
-    (void)pc;
-    return 0;
-}
-#endif
 
 void *libc_function(const char *name) {
     return libc_next(name);

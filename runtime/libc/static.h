@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* static.h: for static.c, and the list that it looks at. */
+/* static.h: for static.c, static_glibc.c and static_musl.c. */
 #ifndef RUNTIME_LIBC_STATIC_H
 #define RUNTIME_LIBC_STATIC_H
 
@@ -9,5 +9,7 @@ struct static_function {
     void *function; /* NULL: the program has none */
 };
 extern const struct static_function static_functions[];
+
+void *static_find(const char *name);
 
 #endif
