@@ -3,6 +3,7 @@
 #include "stream/arrival.h"
 
 #include "analyze/base/filemode.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static bool arrival_is_same(struct arrival *arrival, const uint8_t id[WIRE_ID]) 
 
 /* 1: it is open; 0: the name is another one's; -1: errno. */
 static int arrival_try_name(struct arrival *arrival, int folder) {
-    int host = arrival_open_folder(folder, arrival->name);
+    SCOPE_FD int host = arrival_open_folder(folder, arrival->name);
     int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
     const char *name = strchr(arrival->name, '/') + 1;
     if (host < 0) {
@@ -65,14 +66,11 @@ static int arrival_try_name(struct arrival *arrival, int folder) {
     if (arrival->fd < 0 && errno == ENOENT) {
         arrival->fd = openat(host, name, flags | O_CREAT | O_EXCL, filemode());
     }
-    int reason = errno;
     if (arrival->fd >= 0) {
-        arrival->folder = host;
+        arrival->folder = scope_keep(&host);
         return 1;
     }
-    close(host);
-    errno = reason;
-    return reason == ELOOP || reason == EISDIR || reason == ENXIO ? 0 : -1;
+    return errno == ELOOP || errno == EISDIR || errno == ENXIO ? 0 : -1;
 }
 
 int arrival_open(struct arrival *arrival, int folder, const struct wire_hello *hello,

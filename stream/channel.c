@@ -2,6 +2,8 @@
 /* channel.c: sockets, with TLS or bare. See channel.h. */
 #include "stream/channel.h"
 
+#include "analyze/base/scope.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -114,15 +116,11 @@ static SSL_CTX *token_context(const SSL_METHOD *method, struct token *token) {
 static ssize_t token_read_secret(const char *path, char *text, size_t room, const char **secret,
                                  struct error *error) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    SCOPE_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t size = fd >= 0 && fstat(fd, &status) == 0 ? read(fd, text, room) : -1;
-    int reason = errno;
     *secret = text;
-    if (fd >= 0) {
-        close(fd);
-    }
     if (size < 0) {
-        return error_set(error, "cannot read the token %s: %s", path, strerror(reason));
+        return error_set(error, "cannot read the token %s: %s", path, strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
         return error_set(error, "the token %s is not a file", path); /* senders read it again */

@@ -8,6 +8,7 @@
  */
 #include "stream/gatherer.h"
 
+#include "analyze/base/scope.h"
 #include "collect/clock.h"
 #include "collect/gatherask.h"
 
@@ -50,19 +51,14 @@ struct controlling {
 
 static int controlling_listen(int folder, struct error *error) {
     struct sockaddr_un address;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    SCOPE_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     gatherask_address(folder, &address);
     unlinkat(folder, GATHERASK_SOCKET, 0); /* of one that was killed: the folder is ours alone */
     /* Nobody can connect before it listens. */
-    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        fchmodat(folder, GATHERASK_SOCKET, 0600, 0) == 0 && listen(fd, ASKERS_MOST) == 0) {
-        return fd;
-    }
-    error_set(error, "no socket in its folder: %s", strerror(errno));
-    if (fd >= 0) {
-        close(fd);
-    }
-    return -1;
+    return fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                   fchmodat(folder, GATHERASK_SOCKET, 0600, 0) == 0 && listen(fd, ASKERS_MOST) == 0
+               ? scope_keep(&fd)
+               : error_set(error, "no socket in its folder: %s", strerror(errno));
 }
 
 static int controlling_watch(const struct controlling *controlling, int fd) {
@@ -182,7 +178,6 @@ static void asker_read(struct asker *asker) {
 
 /* ---- Whom is asked ---- */
 
-/* How much of "host/program.pid.time.partN.mtr" all parts of a rotated recording have in common. */
 static size_t length_of_base(const char *name) {
     const char *file = strrchr(name, '/');
     const char *end;
@@ -192,24 +187,22 @@ static size_t length_of_base(const char *name) {
     return end != NULL ? (size_t)(end - name) : strlen(name);
 }
 
-static bool is_part_of(const char *name, const char *other) {
-    size_t length = length_of_base(name);
-    return length == length_of_base(other) && memcmp(name, other, length) == 0;
-}
-
 /* The one that receives it; of a rotated recording, whose earlier parts are complete, the part that
- * grows. NULL: none does. */
+ * grows: the parts have all of "host/program.pid.time.partN.mtr" up to there in common. NULL: none
+ * does. */
 static struct source *controlling_find_source(const struct gatherer *gatherer, const char *name) {
     struct source *found = NULL;
     for (size_t i = 0; i < gatherer->count; i++) {
         struct source *source = gatherer->sources[i];
+        size_t length = length_of_base(name);
         if (source->state != GREETED || source->is_done) {
             continue;
         }
         if (strcmp(source->arrival.name, name) == 0) {
             return source;
         }
-        if (is_part_of(source->arrival.name, name)) {
+        if (length == length_of_base(source->arrival.name) &&
+            memcmp(name, source->arrival.name, length) == 0) {
             found = source;
         }
     }

@@ -2,6 +2,7 @@
 /* gatherer.c: the folder, and the turns of all connections. See gatherer.h. */
 #include "stream/gatherer.h"
 
+#include "analyze/base/scope.h"
 #include "collect/clock.h"
 #include "stream/discovery.h"
 #include "stream/listening.h"
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,33 +24,19 @@ enum {
 };
 #define STRANGER_LINE_NS (10 * SECOND)
 
-__attribute__((format(printf, 2, 0))) static void
-gatherer_tell_line(const struct gatherer *gatherer, const char *format, va_list arguments) {
-    char line[1024];
-    vsnprintf(line, sizeof line, format, arguments);
-    gatherer->options->tell(line);
-}
-
-void gatherer_tell(const struct gatherer *gatherer, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    gatherer_tell_line(gatherer, format, arguments);
-    va_end(arguments);
-}
-
 static void tell_hidden(struct gatherer *gatherer) {
     struct told_strangers *told = &gatherer->told;
     if (told->hidden != 0) {
-        gatherer_tell(gatherer, "%" PRIu64 " more connections came to nothing, without a line each",
-                      told->hidden);
+        tell_line(gatherer->options->tell,
+                  "%" PRIu64 " more connections came to nothing, without a line each",
+                  told->hidden);
     }
     told->hidden = 0;
 }
 
-void gatherer_tell_stranger(struct gatherer *gatherer, const char *format, ...) {
+bool gatherer_may_tell_stranger(struct gatherer *gatherer) {
     struct told_strangers *told = &gatherer->told;
     uint64_t now = clock_now_ns();
-    va_list arguments;
     for (; told->lines > 0 && now >= told->since_ns + STRANGER_LINE_NS; told->lines--) {
         told->since_ns += STRANGER_LINE_NS;
     }
@@ -59,13 +45,11 @@ void gatherer_tell_stranger(struct gatherer *gatherer, const char *format, ...) 
     }
     if (told->lines == STRANGER_LINES) {
         told->hidden++;
-        return;
+        return false;
     }
     told->lines++;
     tell_hidden(gatherer);
-    va_start(arguments, format);
-    gatherer_tell_line(gatherer, format, arguments);
-    va_end(arguments);
+    return true;
 }
 
 bool gatherer_is_removed(int fd) {
@@ -75,10 +59,26 @@ bool gatherer_is_removed(int fd) {
 
 /* ---- All sources ---- */
 
-/* Those that say nothing keep nobody out: the oldest of too many makes room. */
-static void limit_strangers(struct gatherer *gatherer) {
+/* The next connection. Those that say nothing keep nobody out: the oldest of too many makes room.
+ */
+static void gatherer_take_connection(struct gatherer *gatherer, uint64_t now) {
+    char peer[CHANNEL_SHOWN];
+    int fd = gatherer->count < SOURCES_MOST ? listening_accept(gatherer->listener, peer) : -1;
+    int reason = gatherer->count < SOURCES_MOST ? errno : EUSERS;
     struct source *oldest = NULL;
     size_t strangers = 0;
+    if (fd >= 0) {
+        gatherer->told.has_no_room = false;
+        incoming_add(gatherer, fd, true, peer);
+    } else if (reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == ENOBUFS ||
+               reason == EUSERS) {
+        if (!gatherer->told.has_no_room) {
+            tell_line(gatherer->options->tell, "no further connection can be taken beside %zu: %s",
+                      gatherer->count, strerror(reason));
+        }
+        gatherer->told.has_no_room = true;
+        gatherer->rest_until_ns = now + SECOND;
+    }
     for (size_t i = 0; i < gatherer->count; i++) {
         if (incoming_is_stranger(gatherer->sources[i])) {
             oldest = oldest != NULL ? oldest : gatherer->sources[i]; /* they are in this order */
@@ -89,38 +89,6 @@ static void limit_strangers(struct gatherer *gatherer) {
         (strangers > gatherer->strangers_most || gatherer->count == SOURCES_MOST)) {
         incoming_lose(gatherer, oldest, "connected, said nothing, and makes room for others");
     }
-}
-
-static void gatherer_take_connection(struct gatherer *gatherer, uint64_t now) {
-    char peer[CHANNEL_SHOWN];
-    int fd = gatherer->count < SOURCES_MOST ? listening_accept(gatherer->listener, peer) : -1;
-    int reason = gatherer->count < SOURCES_MOST ? errno : EUSERS;
-    if (fd >= 0) {
-        gatherer->told.has_no_room = false;
-        incoming_add(gatherer, fd, true, peer);
-    } else if (reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == ENOBUFS ||
-               reason == EUSERS) {
-        if (!gatherer->told.has_no_room) {
-            gatherer_tell(gatherer, "no further connection can be taken beside %zu: %s",
-                          gatherer->count, strerror(reason));
-        }
-        gatherer->told.has_no_room = true;
-        gatherer->rest_until_ns = now + SECOND;
-    }
-    limit_strangers(gatherer);
-}
-
-static void remove_gone(struct gatherer *gatherer) {
-    size_t kept = 0;
-    for (size_t i = 0; i < gatherer->count; i++) {
-        if (gatherer->sources[i]->state == GONE) {
-            controlling_lost(gatherer->controlling, gatherer->sources[i]);
-            incoming_free(gatherer->sources[i]);
-        } else {
-            gatherer->sources[kept++] = gatherer->sources[i];
-        }
-    }
-    gatherer->count = kept;
 }
 
 /* What poll() waits for; returns for how long, in ms. */
@@ -173,7 +141,16 @@ static void gatherer_go_on(struct gatherer *gatherer) {
         for (size_t i = 0; i < count; i++) {
             incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + POLLS_OWN].revents);
         }
-        remove_gone(gatherer);
+        count = gatherer->count;
+        gatherer->count = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (gatherer->sources[i]->state == GONE) {
+                controlling_lost(gatherer->controlling, gatherer->sources[i]);
+                incoming_free(gatherer->sources[i]);
+            } else {
+                gatherer->sources[gatherer->count++] = gatherer->sources[i];
+            }
+        }
         if (gatherer->polls[POLL_BEACON].revents != 0) {
             discovery_answer(gatherer->beacon, 0, NULL);
         }
@@ -195,7 +172,7 @@ static void gatherer_go_on(struct gatherer *gatherer) {
 /* What recordings take that are there already, two levels down. */
 static uint64_t count_used(int folder, int depth) {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    SCOPE_FOLDER DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
     uint64_t used = 0;
     for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
         struct stat status;
@@ -206,15 +183,10 @@ static uint64_t count_used(int folder, int depth) {
         if (S_ISREG(status.st_mode)) {
             used += (uint64_t)status.st_size;
         } else if (S_ISDIR(status.st_mode) && depth > 0) {
-            int below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            SCOPE_FD int below =
+                openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             used += below >= 0 ? count_used(below, depth - 1) : 0;
-            if (below >= 0) {
-                close(below);
-            }
         }
-    }
-    if (list != NULL) {
-        closedir(list);
     }
     return used;
 }
@@ -251,15 +223,14 @@ static int gatherer_open_listener(struct gatherer *gatherer, struct error *error
         return -1;
     }
     listening_show(gatherer->listener, shown);
-    gatherer_tell(gatherer, "listening at %s, %s; recordings go to %s", shown,
-                  options->token != NULL ? "TLS with the token" : "this machine only, no token",
-                  options->folder);
+    tell_line(options->tell, "listening at %s, %s; recordings go to %s", shown,
+              options->token != NULL ? "TLS with the token" : "this machine only, no token",
+              options->folder);
     if (options->discovery_port == 0) {
         return 0;
     }
-    char *path = realpath(options->folder, NULL);
+    SCOPE_MEMORY char *path = realpath(options->folder, NULL);
     discovery_id(path != NULL ? path : options->folder, id);
-    free(path);
     gatherer->beacon =
         discovery_open(options->discovery_port, options->token, DISCOVER_GATHERER,
                        gatherer->listener, options->folder, id, options->tell, error);
@@ -268,20 +239,17 @@ static int gatherer_open_listener(struct gatherer *gatherer, struct error *error
 
 static int gatherer_begin(struct gatherer *gatherer, struct error *error) {
     const struct gatherer_options *options = gatherer->options;
+    bool pulls = options->hosts != NULL && options->hosts[0] != NULL;
     struct error why;
     gatherer->strangers_most = listening_raise_limit() / 4;
     if (gatherer->strangers_most == 0 || gatherer->strangers_most > STRANGERS_MOST) {
         gatherer->strangers_most = STRANGERS_MOST;
     }
-    if (gatherer_open_folder(gatherer, error) != 0) {
-        return -1;
-    }
-    gatherer->syncing = syncing_new(error);
-    if (gatherer->syncing == NULL) {
+    if (gatherer_open_folder(gatherer, error) != 0 ||
+        (gatherer->syncing = syncing_new(error)) == NULL) {
         return -1;
     }
     gatherer->known = knownpieces_new();
-    bool pulls = options->hosts != NULL && options->hosts[0] != NULL;
     gatherer->puller = pulls ? puller_new(options) : NULL;
     if (gatherer->known == NULL || (pulls && gatherer->puller == NULL)) {
         return error_set(error, "out of memory");
@@ -291,7 +259,7 @@ static int gatherer_begin(struct gatherer *gatherer, struct error *error) {
     }
     gatherer->controlling = controlling_open(gatherer->folder, &why);
     if (gatherer->controlling == NULL) { /* some file systems have no sockets */
-        gatherer_tell(gatherer, "no program can be controlled from here: %s", why.message);
+        tell_line(options->tell, "no program can be controlled from here: %s", why.message);
     }
     return 0;
 }
@@ -318,10 +286,10 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
     controlling_close(gatherer->controlling);
     size_t unsynced = syncing_free(gatherer->syncing);
     if (unsynced != 0) {
-        gatherer_tell(gatherer,
-                      "the disk stands still: the last bytes of %zu recordings may not be on it; "
-                      "they were not acknowledged, and come again",
-                      unsynced);
+        tell_line(gatherer->options->tell,
+                  "the disk stands still: the last bytes of %zu recordings may not be on it; "
+                  "they were not acknowledged, and come again",
+                  unsynced);
     }
     knownpieces_free(gatherer->known);
     puller_free(gatherer->puller);

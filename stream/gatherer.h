@@ -125,11 +125,8 @@ struct gatherer {
     size_t count;
 };
 
-__attribute__((format(printf, 2, 3))) void gatherer_tell(const struct gatherer *gatherer,
-                                                         const char *format, ...);
-/* Of a stranger. */
-__attribute__((format(printf, 2, 3))) void gatherer_tell_stranger(struct gatherer *gatherer,
-                                                                  const char *format, ...);
+/* Whether a line about a stranger is told now; if not, it is counted. */
+bool gatherer_may_tell_stranger(struct gatherer *gatherer);
 /* Whether nobody can find the open file or folder any more: what is put there is not here. */
 bool gatherer_is_removed(int fd);
 /* Counts again what is in the folder, of which somebody may have deleted something. */

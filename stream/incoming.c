@@ -51,24 +51,19 @@ bool incoming_is_stranger(const struct source *source) {
 
 static void tell_refused(struct gatherer *gatherer, const struct source *source,
                          const char *reason) {
-    if (incoming_is_stranger(source)) {
-        gatherer_tell_stranger(gatherer, "%s: refused: %s", source->peer, reason);
-    } else {
-        gatherer_tell(gatherer, "%s: refused: %s",
-                      source->state == GREETED ? source->arrival.name : source->peer, reason);
+    if (!incoming_is_stranger(source) || gatherer_may_tell_stranger(gatherer)) {
+        tell_line(gatherer->options->tell, "%s: refused: %s",
+                  source->state == GREETED ? source->arrival.name : source->peer, reason);
     }
 }
 
 static void tell_come(const struct gatherer *gatherer, struct source *source) {
-    const char *allows = source->allows_control ? ", may be controlled" : "";
-    struct number n;
+    const char *behind = source->arrival.synced != 0 ? ", goes on behind " : "";
+    struct number n = {""};
     source->owes_line = false;
-    if (source->arrival.synced != 0) {
-        gatherer_tell(gatherer, "%s: from %s%s, goes on behind %s", source->arrival.name,
-                      source->peer, allows, number_bytes(&n, source->arrival.synced));
-    } else {
-        gatherer_tell(gatherer, "%s: from %s%s", source->arrival.name, source->peer, allows);
-    }
+    tell_line(gatherer->options->tell, "%s: from %s%s%s%s", source->arrival.name, source->peer,
+              source->allows_control ? ", may be controlled" : "", behind,
+              behind[0] != '\0' ? number_bytes(&n, source->arrival.synced) : "");
 }
 
 /* It goes away with a reason, which was told. */
@@ -114,10 +109,10 @@ static void incoming_leave(struct gatherer *gatherer, struct source *source, con
 void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why) {
     struct number n;
     if (source->state == GREETED && !source->is_done && !source->owes_line) {
-        gatherer_tell(gatherer, "%s: %s; %s are here", source->arrival.name, why,
-                      number_bytes(&n, source->arrival.next));
-    } else if (incoming_is_stranger(source)) {
-        gatherer_tell_stranger(gatherer, "%s: %s", source->peer, why);
+        tell_line(gatherer->options->tell, "%s: %s; %s are here", source->arrival.name, why,
+                  number_bytes(&n, source->arrival.next));
+    } else if (incoming_is_stranger(source) && gatherer_may_tell_stranger(gatherer)) {
+        tell_line(gatherer->options->tell, "%s: %s", source->peer, why);
     }
     incoming_leave(gatherer, source, why);
 }
@@ -238,25 +233,11 @@ static bool incoming_is_next(struct gatherer *gatherer, struct source *source, u
     return true;
 }
 
-/* What was lacking, and has come now, need not come again. */
-static void incoming_learn(struct gatherer *gatherer, struct source *source) {
-    size_t kept = 0;
-    for (size_t i = 0; i < source->lacking_count; i++) {
-        const struct lacking *lacking = &source->lacking[i];
-        if (lacking->offset + lacking->piece.size <= source->arrival.next) {
-            knownpieces_add(gatherer->known, &lacking->piece, source->arrival.name,
-                            lacking->offset);
-        } else {
-            source->lacking[kept++] = *lacking;
-        }
-    }
-    source->lacking_count = kept;
-}
-
 static void incoming_take_data(struct gatherer *gatherer, struct source *source,
                                const struct wire_frame *frame) {
     struct arrival *arrival = &source->arrival;
     uint64_t before = arrival->size;
+    size_t kept = 0;
     int reason = 0;
     if (frame->offset == 0) {
         forget_sync(source);
@@ -271,9 +252,17 @@ static void incoming_take_data(struct gatherer *gatherer, struct source *source,
     gatherer->used_bytes += arrival->size - before;
     if (reason != 0) {
         incoming_fail(gatherer, source, reason);
-    } else {
-        incoming_learn(gatherer, source);
+        return;
     }
+    for (size_t i = 0; i < source->lacking_count; i++) {
+        const struct lacking *lacking = &source->lacking[i];
+        if (lacking->offset + lacking->piece.size <= arrival->next) { /* need not come again */
+            knownpieces_add(gatherer->known, &lacking->piece, arrival->name, lacking->offset);
+        } else {
+            source->lacking[kept++] = *lacking;
+        }
+    }
+    source->lacking_count = kept;
 }
 
 /* Whether what comes later in this recording is in another one. If not, it is in this one then. */
@@ -336,17 +325,6 @@ static void incoming_take_end(struct gatherer *gatherer, struct source *source,
     }
 }
 
-/* Whom we connected to does not let us have it. */
-static void incoming_take_refusal(struct gatherer *gatherer, struct source *source,
-                                  const struct wire_frame *frame) {
-    struct wire_refusal refusal;
-    char why[WIRE_REASON_MOST + 16];
-    wire_read_refusal(frame, &refusal);
-    snprintf(why, sizeof why, "refuses: %s", refusal.reason);
-    source->is_refused = true;
-    incoming_lose(gatherer, source, why);
-}
-
 static void incoming_take_frame(struct gatherer *gatherer, struct source *source,
                                 const struct wire_frame *frame) {
     bool is_greeted = source->state == GREETED;
@@ -372,7 +350,13 @@ static void incoming_take_frame(struct gatherer *gatherer, struct source *source
         incoming_refuse(gatherer, source, WIRE_BAD,
                         "recordings are received here, not taken from here");
     } else if (frame->type == WIRE_REFUSE && source->host != NULL) {
-        incoming_take_refusal(gatherer, source, frame);
+        /* Whom we connected to does not let us have it. */
+        struct wire_refusal refusal;
+        char why[WIRE_REASON_MOST + 16];
+        wire_read_refusal(frame, &refusal);
+        snprintf(why, sizeof why, "refuses: %s", refusal.reason);
+        source->is_refused = true;
+        incoming_lose(gatherer, source, why);
     } else if (frame->type != WIRE_ALIVE || !(is_greeted || is_listing)) {
         incoming_refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
     }
@@ -398,30 +382,6 @@ static void incoming_take_frames(struct gatherer *gatherer, struct source *sourc
 }
 
 /* ---- One source's turn ---- */
-
-/* False: nothing has come yet, or it is over. */
-static bool look_at_first(struct gatherer *gatherer, struct source *source) {
-    const char *why = "";
-    switch (listening_look(&source->channel, gatherer->options->token != NULL, &why)) {
-    case LISTENING_LATER:
-        return false;
-    case LISTENING_LEFT:
-        incoming_lose(gatherer, source, "left without a word");
-        return false;
-    case LISTENING_FINE:
-        source->looked = true;
-        return true;
-    case LISTENING_REFUSED:
-        break;
-    }
-    tell_refused(gatherer, source, why);
-    source->looked = true;
-    /* What was sent is to be read before the socket is gone. */
-    source->is_half = shutdown(source->channel.fd, SHUT_WR) == 0;
-    source->state = PARTING;
-    source->born_ns = clock_now_ns();
-    return false;
-}
 
 static void incoming_hear(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
@@ -465,29 +425,19 @@ static void incoming_say(struct gatherer *gatherer, struct source *source) {
     }
 }
 
-/* Whether it is time to put on the disk what has come. */
-static bool is_sync_due(const struct gatherer *gatherer, const struct source *source,
-                        uint64_t now) {
-    const struct arrival *arrival = &source->arrival;
-    uint64_t patience = SYNC_NS_ONE * gatherer->count;
-    if (source->state != GREETED || source->sync != NULL || !incoming_has_room(source)) {
-        return false;
-    }
-    if (source->owes_welcome || source->owes_end) {
-        return true;
-    }
-    return source->waiting_ns != 0 &&
-           (now >= source->waiting_ns + (patience > SYNC_NS ? patience : SYNC_NS) ||
-            arrival->next - arrival->synced >= SYNC_BYTES);
-}
-
-/* The answer follows in tell_synced(). */
+/* If it is time to put on the disk what has come. The answer follows in tell_synced(). */
 static void begin_sync(struct gatherer *gatherer, struct source *source, uint64_t now) {
     struct arrival *arrival = &source->arrival;
+    uint64_t patience = SYNC_NS_ONE * gatherer->count;
+    bool is_due = source->owes_welcome || source->owes_end ||
+                  (source->waiting_ns != 0 &&
+                   (now >= source->waiting_ns + (patience > SYNC_NS ? patience : SYNC_NS) ||
+                    arrival->next - arrival->synced >= SYNC_BYTES));
     /* Or a received file would not be found after a power failure. */
     const int folders[SYNCING_FOLDERS] = {arrival->folder,
                                           arrival->folder >= 0 ? gatherer->folder : -1};
-    if (!is_sync_due(gatherer, source, now) || syncing_has(gatherer->syncing, arrival->fd)) {
+    if (!is_due || source->state != GREETED || source->sync != NULL || !incoming_has_room(source) ||
+        syncing_has(gatherer->syncing, arrival->fd)) {
         return;
     }
     /* Of what was here before it came, it is known only of what the sender has not got any more. */
@@ -568,10 +518,12 @@ static void incoming_compare(struct gatherer *gatherer, struct source *source) {
     if (same > 0) {
         source->is_done = true;
         source->out_size += wire_put_end(incoming_out(source), arrival->size, arrival->wanted_hash);
-        gatherer_tell(gatherer, "%s: complete, %s", arrival->name, number_bytes(&n, arrival->size));
+        tell_line(gatherer->options->tell, "%s: complete, %s", arrival->name,
+                  number_bytes(&n, arrival->size));
     } else if (same < 0) {
         source->out_size += wire_put_welcome(incoming_out(source), 0, WINDOW);
-        gatherer_tell(gatherer, "%s: differs from what its sender has: comes anew", arrival->name);
+        tell_line(gatherer->options->tell, "%s: differs from what its sender has: comes anew",
+                  arrival->name);
     }
 }
 
@@ -596,13 +548,33 @@ static void check_times(struct gatherer *gatherer, struct source *source, uint64
 /* With whom has come. */
 static void incoming_shake_hands(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
-    if (!source->looked && !look_at_first(gatherer, source)) {
-        return;
+    const char *why = "";
+    if (!source->looked) {
+        switch (listening_look(&source->channel, gatherer->options->token != NULL, &why)) {
+        case LISTENING_LATER:
+            return;
+        case LISTENING_LEFT:
+            incoming_lose(gatherer, source, "left without a word");
+            return;
+        case LISTENING_FINE:
+            source->looked = true;
+            break;
+        case LISTENING_REFUSED:
+            tell_refused(gatherer, source, why);
+            source->looked = true;
+            /* What was sent is to be read before the socket is gone. */
+            source->is_half = shutdown(source->channel.fd, SHUT_WR) == 0;
+            source->state = PARTING;
+            source->born_ns = clock_now_ns();
+            return;
+        }
     }
     if (channel_handshake(&source->channel, &error) < 0) {
         bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
-        gatherer_tell_stranger(gatherer, "%s: refused: %s%s%s", source->peer,
-                               is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
+        if (gatherer_may_tell_stranger(gatherer)) {
+            tell_line(gatherer->options->tell, "%s: refused: %s%s%s", source->peer,
+                      is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
+        }
         incoming_leave(gatherer, source, "");
     }
 }

@@ -2,6 +2,7 @@
 /* knownpieces.c: what was received before. See knownpieces.h. */
 #include "stream/knownpieces.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "stream/filehash.h"
 
@@ -49,24 +50,20 @@ static int place_open(const struct place *place, int folder) {
     return openat(folder, place->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-static bool place_is_there(const struct place *place, int folder) {
-    uint8_t digest[WIRE_DIGEST];
-    int fd = place_open(place, folder);
-    bool result = fd >= 0 && filehash_digest(fd, place->offset, place->piece.size, digest) == 0 &&
-                  memcmp(digest, place->piece.digest, WIRE_DIGEST) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return result;
-}
-
 bool knownpieces_has(struct knownpieces *known, int folder, const struct wire_piece *piece) {
     size_t at = knownpieces_find(known, piece);
-    if (at == KNOWNPIECES_MOST || place_is_there(&known->places[at], folder)) {
-        return at != KNOWNPIECES_MOST;
+    struct place *place = &known->places[at];
+    uint8_t digest[WIRE_DIGEST];
+    if (at == KNOWNPIECES_MOST) {
+        return false;
     }
-    free(known->places[at].name);
-    known->places[at].name = NULL;
+    SCOPE_FD int fd = place_open(place, folder);
+    if (fd >= 0 && filehash_digest(fd, place->offset, place->piece.size, digest) == 0 &&
+        memcmp(digest, place->piece.digest, WIRE_DIGEST) == 0) {
+        return true;
+    }
+    free(place->name);
+    place->name = NULL;
     return false;
 }
 
@@ -86,14 +83,19 @@ void knownpieces_add(struct knownpieces *known, const struct wire_piece *piece, 
     known->places[at] = (struct place){*piece, offset, copy};
 }
 
-/* As knownpieces_write(). */
-static int knownpieces_copy(int fd, const struct place *place, struct arrival *arrival) {
+int knownpieces_write(const struct knownpieces *known, int folder, const struct wire_piece *piece,
+                      struct arrival *arrival) {
+    size_t at = knownpieces_find(known, piece);
     uint8_t chunk[CHUNK];
-    uint64_t from = place->offset;
-    uint64_t end = from + place->piece.size;
+    if (at == KNOWNPIECES_MOST) {
+        return 0;
+    }
+    SCOPE_FD int fd = place_open(&known->places[at], folder);
+    uint64_t from = known->places[at].offset;
+    uint64_t end = from + known->places[at].piece.size;
     while (from < end) {
         size_t part = end - from < CHUNK ? (size_t)(end - from) : CHUNK;
-        if (block_read_at(fd, chunk, part, from) != (ssize_t)part) {
+        if (fd < 0 || block_read_at(fd, chunk, part, from) != (ssize_t)part) {
             return 0;
         }
         if (arrival_write(arrival, chunk, part) != 0) {
@@ -101,17 +103,5 @@ static int knownpieces_copy(int fd, const struct place *place, struct arrival *a
         }
         from += part;
     }
-    return 1;
-}
-
-int knownpieces_write(const struct knownpieces *known, int folder, const struct wire_piece *piece,
-                      struct arrival *arrival) {
-    size_t at = knownpieces_find(known, piece);
-    int fd = at != KNOWNPIECES_MOST ? place_open(&known->places[at], folder) : -1;
-    int result = 0;
-    if (fd >= 0) {
-        result = knownpieces_copy(fd, &known->places[at], arrival);
-        close(fd);
-    }
-    return result;
+    return fd >= 0;
 }

@@ -3,6 +3,7 @@
 #include "stream/offering.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 #include "analyze/base/threadstart.h"
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
@@ -17,7 +18,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,16 +69,6 @@ struct offering {
     bool told_full;
     struct discovery_beacon *beacon; /* NULL: nobody is to find us */
 };
-
-__attribute__((format(printf, 2, 3))) static void offering_tell(const struct offering *offering,
-                                                                const char *format, ...) {
-    char line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    offering->options->tell(line);
-}
 
 /* ---- Files ---- */
 
@@ -154,7 +144,7 @@ static int connection_write(struct connection *connection, const uint8_t *bytes,
 
 static void connection_refuse(struct connection *connection, enum wire_code code, const char *why) {
     uint8_t bytes[WIRE_SMALL_MOST];
-    offering_tell(connection->offering, "%s: refused: %s", connection->peer, why);
+    tell_line(connection->offering->options->tell, "%s: refused: %s", connection->peer, why);
     connection_write(connection, bytes, wire_put_refusal(bytes, code, why));
     connection_part(connection);
 }
@@ -172,12 +162,12 @@ static bool connection_shake_hands(struct connection *connection, uint64_t until
     }
     if (first != LISTENING_FINE) {
         if (first == LISTENING_REFUSED) {
-            offering_tell(offering, "%s: refused: %s", connection->peer, why);
+            tell_line(offering->options->tell, "%s: refused: %s", connection->peer, why);
             connection_part(connection);
         } else if (connection->stop == 0) {
-            offering_tell(offering, "%s: %s", connection->peer,
-                          first == LISTENING_LEFT ? "left without a word"
-                                                  : "connected and said nothing for 10 s");
+            tell_line(offering->options->tell, "%s: %s", connection->peer,
+                      first == LISTENING_LEFT ? "left without a word"
+                                              : "connected and said nothing for 10 s");
         }
         return false;
     }
@@ -190,8 +180,8 @@ static bool connection_shake_hands(struct connection *connection, uint64_t until
     }
     if (done < 0 && connection->stop == 0) {
         bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
-        offering_tell(offering, "%s: refused: %s%s%s", connection->peer,
-                      is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
+        tell_line(offering->options->tell, "%s: refused: %s%s%s", connection->peer,
+                  is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
     }
     return done == 1;
 }
@@ -214,13 +204,13 @@ static int connection_read(struct connection *connection, struct wire_frame *fra
     return whole > 0 ? 1 : (int)whole;
 }
 
+/* ---- The list of files ---- */
+
 static void drop_frame(struct connection *connection, const struct wire_frame *frame) {
     size_t size = WIRE_HEADER + frame->length;
     connection->in_size -= size;
     memmove(connection->in, connection->in + size, connection->in_size);
 }
-
-/* ---- The list of files ---- */
 
 /* The next file of which this receiver does not know. The frame's size; 0: none now, or all were
  * told and no more will come (is_end). */
@@ -284,16 +274,6 @@ static void connection_list(struct connection *connection) {
 
 /* ---- One file ---- */
 
-static struct offered *offering_find(struct offering *offering, const uint8_t id[WIRE_ID]) {
-    for (size_t i = 0; i < offering->count; i++) {
-        if (offered_describe(&offering->files[i]) &&
-            memcmp(offering->files[i].hello.id, id, WIRE_ID) == 0) {
-            return &offering->files[i];
-        }
-    }
-    return NULL;
-}
-
 static void no_words(const char *line) {
     (void)line;
 }
@@ -310,12 +290,12 @@ static void note_sent(struct connection *connection, size_t place, const char *n
     file->sent = file->sent > progress->sent ? file->sent : progress->sent;
     pthread_mutex_unlock(&offering->lock);
     if (result == SENDER_DONE && offering->options->tells_all) {
-        offering_tell(offering, "%s, %s, is at %s", name, number_bytes(&n, progress->sent),
-                      connection->peer);
+        tell_line(offering->options->tell, "%s, %s, is at %s", name,
+                  number_bytes(&n, progress->sent), connection->peer);
     } else if (result == SENDER_FAILED && error->message[0] != '\0' &&
                offering->options->tells_all) {
-        offering_tell(offering, "%s: %s; %s of %s are there", connection->peer, error->message,
-                      number_bytes(&n, progress->sent), name);
+        tell_line(offering->options->tell, "%s: %s; %s of %s are there", connection->peer,
+                  error->message, number_bytes(&n, progress->sent), name);
     }
 }
 
@@ -333,17 +313,22 @@ static void connection_send(struct connection *connection, const uint8_t id[WIRE
                                    .stop = &connection->stop,
                                    .tell = no_words};
     size_t place = 0;
+    bool is_here;
     pthread_mutex_lock(&offering->lock);
-    const struct offered *file = offering_find(offering, id);
-    if (file != NULL) {
-        place = (size_t)(file - offering->files);
+    while (place < offering->count && (!offered_describe(&offering->files[place]) ||
+                                       memcmp(offering->files[place].hello.id, id, WIRE_ID) != 0)) {
+        place++;
+    }
+    is_here = place < offering->count;
+    if (is_here) {
+        const struct offered *file = &offering->files[place];
         snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
         source_path(file->fd, name);
         connection->sends_part = file->leaves_index && !offering->has_ended;
         asked.reopener = connection->sends_part ? offering->options->reopener : 0;
     }
     pthread_mutex_unlock(&offering->lock);
-    if (file == NULL) {
+    if (!is_here) {
         connection_refuse(connection, WIRE_BAD, "it wants a recording that is not here");
         return;
     }
@@ -448,8 +433,8 @@ static bool offering_has_room(struct offering *offering) {
     }
     pthread_mutex_unlock(&offering->lock);
     if (!offering->told_full) {
-        offering_tell(offering, "there are %zu connections: further ones wait",
-                      offering->connected);
+        tell_line(offering->options->tell, "there are %zu connections: further ones wait",
+                  offering->connected);
     }
     offering->told_full = true;
     return false;
@@ -528,33 +513,6 @@ static bool offering_take_word(struct offering *offering) {
     return true;
 }
 
-/* The recorder is gone: until the next collector of the program, and what it writes, is, too. */
-static void look_after_orphans(struct offering *offering) {
-    bool is_written = false;
-    for (size_t i = 0; i < offering->count && !is_written; i++) {
-        is_written = tail_is_written(offering->files[i].fd);
-    }
-    if (!is_written) {
-        end_files(offering, clock_now_ns());
-    }
-}
-
-static void offering_sum_up(struct offering *offering, struct offering_rest *rest) {
-    struct stat status;
-    *rest = (struct offering_rest){.kind = OFFERING_REST};
-    for (size_t i = 0; i < offering->count; i++) {
-        const struct offered *file = &offering->files[i];
-        if (file->is_done || !offered_is_there(file, &status)) {
-            continue;
-        }
-        rest->files++;
-        rest->sent += file->sent;
-        rest->missing +=
-            (uint64_t)status.st_size > file->sent ? (uint64_t)status.st_size - file->sent : 0;
-        source_path(file->fd, rest->name);
-    }
-}
-
 /* ---- All of it ---- */
 
 /* Whether it is over: somebody has all of each file and nobody takes anything any more; or the time
@@ -614,7 +572,15 @@ static void offering_go_on(struct offering *offering) {
             offering_answer(offering);
         }
         if (offering->is_orphan && offering->end_ns == 0) {
-            look_after_orphans(offering);
+            /* The recorder is gone: until the next collector of the program, and what it writes,
+             * is, too. */
+            bool is_written = false;
+            for (size_t i = 0; i < offering->count && !is_written; i++) {
+                is_written = tail_is_written(offering->files[i].fd);
+            }
+            if (!is_written) {
+                end_files(offering, clock_now_ns());
+            }
         }
         remove_over(offering, false);
     }
@@ -625,15 +591,14 @@ static int offering_begin(struct offering *offering, struct error *error) {
     const struct offering_options *options = offering->options;
     for (const char *const *path = options->paths; path != NULL && *path != NULL; path++) {
         struct wire_hello hello;
-        int fd = open(*path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        SCOPE_FD int fd = open(*path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0) {
             return error_set(error, "cannot read %s: %s", *path, strerror(errno));
         }
         if (source_describe(fd, *path, &hello, error) < 0) {
-            close(fd);
             return -1;
         }
-        if (offering_add(offering, fd, false) != 0) {
+        if (offering_add(offering, scope_keep(&fd), false) != 0) {
             return error_set(error, "out of memory");
         }
     }
@@ -651,7 +616,7 @@ static int offering_begin(struct offering *offering, struct error *error) {
 
 int offering_run(const struct offering_options *options, struct offering_rest *rest,
                  struct error *error) {
-    struct offering *offering = calloc(1, sizeof *offering);
+    SCOPE_MEMORY struct offering *offering = calloc(1, sizeof *offering);
     int result = -1;
     if (offering == NULL) {
         return error_set(error, "out of memory");
@@ -660,9 +625,20 @@ int offering_run(const struct offering_options *options, struct offering_rest *r
     pthread_mutex_init(&offering->lock, NULL);
     listening_raise_limit();
     if (offering_begin(offering, error) == 0) {
+        struct stat status;
         offering_go_on(offering);
         remove_over(offering, true);
-        offering_sum_up(offering, rest);
+        *rest = (struct offering_rest){.kind = OFFERING_REST};
+        for (size_t i = 0; i < offering->count; i++) {
+            const struct offered *file = &offering->files[i];
+            if (!file->is_done && offered_is_there(file, &status)) {
+                uint64_t size = (uint64_t)status.st_size;
+                rest->files++;
+                rest->sent += file->sent;
+                rest->missing += size > file->sent ? size - file->sent : 0;
+                source_path(file->fd, rest->name);
+            }
+        }
         result = rest->files == 0 ? 0 : 1;
     }
     discovery_close(offering->beacon);
@@ -671,6 +647,5 @@ int offering_run(const struct offering_options *options, struct offering_rest *r
     }
     free(offering->files);
     pthread_mutex_destroy(&offering->lock);
-    free(offering);
     return result;
 }

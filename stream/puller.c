@@ -130,7 +130,7 @@ bool puller_is_over(const struct puller *puller, bool *failed) {
 
 static void host_fail(struct gatherer *gatherer, struct pull_host *host, const char *why) {
     host->is_failed = true;
-    gatherer_tell(gatherer, "%s: %s", host->text, why);
+    tell_line(gatherer->options->tell, "%s: %s", host->text, why);
 }
 
 /* It could not be reached: later. */
@@ -140,32 +140,10 @@ static void host_put_off(struct gatherer *gatherer, struct pull_host *host, cons
     if (give_up != 0 && clock_now_ns() >= host->contact_ns + give_up) {
         host_fail(gatherer, host, why);
     } else if (!host->told_lost) {
-        gatherer_tell(gatherer, "%s: %s; trying again", host->text, why);
+        tell_line(gatherer->options->tell, "%s: %s; trying again", host->text, why);
     }
     host->told_lost = true;
     host->next_ns = clock_now_ns() + backoff_next(&host->backoff_ns);
-}
-
-/* Whether an address is known. */
-static bool host_look_up(struct gatherer *gatherer, struct pull_host *host) {
-    int found;
-    if (host->address != NULL) {
-        return true;
-    }
-    if (host->lookup == NULL && (host->lookup = lookup_begin(host->name, host->port)) == NULL) {
-        host_put_off(gatherer, host, "out of memory");
-        return false;
-    }
-    found = lookup_result(host->lookup, &host->address);
-    if (found == 0 || found == EAI_INPROGRESS) {
-        return found == 0;
-    }
-    if (lookup_is_final(found)) {
-        host_fail(gatherer, host, gai_strerror(found));
-    } else {
-        host_put_off(gatherer, host, gai_strerror(found));
-    }
-    return false;
 }
 
 /* Begins a connection for the list (NO_OFFER) or a recording. */
@@ -221,6 +199,25 @@ void puller_ask(struct source *source) {
     source->state = is_list ? LISTING : FRESH;
 }
 
+/* Whether an address is known. */
+static bool host_look_up(struct gatherer *gatherer, struct pull_host *host) {
+    int found;
+    if (host->address != NULL) {
+        return true;
+    }
+    if (host->lookup == NULL && (host->lookup = lookup_begin(host->name, host->port)) == NULL) {
+        host_put_off(gatherer, host, "out of memory");
+        return false;
+    }
+    found = lookup_result(host->lookup, &host->address);
+    if (found != 0 && found != EAI_INPROGRESS && lookup_is_final(found)) {
+        host_fail(gatherer, host, gai_strerror(found));
+    } else if (found != 0 && found != EAI_INPROGRESS) {
+        host_put_off(gatherer, host, gai_strerror(found));
+    }
+    return found == 0;
+}
+
 void puller_tick(struct gatherer *gatherer, uint64_t now) {
     struct puller *puller = gatherer->puller;
     for (size_t i = 0; i < puller->count; i++) {
@@ -246,8 +243,8 @@ void puller_tick(struct gatherer *gatherer, uint64_t now) {
 
 static void host_note_contact(struct gatherer *gatherer, struct pull_host *host) {
     if (!host->was_there || host->told_lost) {
-        gatherer_tell(gatherer, host->was_there ? "%s: connected again" : "%s: connected",
-                      host->text);
+        tell_line(gatherer->options->tell,
+                  host->was_there ? "%s: connected again" : "%s: connected", host->text);
     }
     host->was_there = host->is_heard = true;
     host->told_lost = false;
@@ -297,9 +294,9 @@ static void host_hang_up(struct gatherer *gatherer, struct pull_host *host) {
         here += host->offers[i].is_done;
     }
     host->told_done = true;
-    gatherer_tell(gatherer, "%s: %s%zu of its %zu recording%s %s here", host->text,
-                  here == host->count ? "all, " : "", here, host->count,
-                  host->count == 1 ? "" : "s", here == 1 ? "is" : "are");
+    tell_line(gatherer->options->tell, "%s: %s%zu of its %zu recording%s %s here", host->text,
+              here == host->count ? "all, " : "", here, host->count, host->count == 1 ? "" : "s",
+              here == 1 ? "is" : "are");
     for (size_t i = 0; i < gatherer->count; i++) {
         struct source *source = gatherer->sources[i];
         if (source->host == host) {
@@ -308,52 +305,36 @@ static void host_hang_up(struct gatherer *gatherer, struct pull_host *host) {
     }
 }
 
-static void host_lose_list(struct gatherer *gatherer, struct source *source, const char *why) {
-    struct pull_host *host = source->host;
-    host->is_connected = false;
-    if (host->is_heard) {
-        host->contact_ns = source->heard_ns;
-    }
-    host->is_heard = false;
-    if (host_is_complete(host)) {
-        return;
-    }
-    if (source->is_refused) {
-        host_fail(gatherer, host, why);
-    } else if (!host->works && host->address != NULL && host->address->ai_next != NULL) {
-        host->address = host->address->ai_next; /* it has several; at once */
-    } else {
-        host_put_off(gatherer, host, why);
-    }
-}
-
-static void host_lose_offer(struct gatherer *gatherer, struct source *source, const char *why) {
-    struct pull_host *host = source->host;
-    struct pull_offer *offer = &host->offers[source->offer];
-    offer->is_connected = false;
-    host->pulled--;
-    if (source->is_done) {
-        offer->is_done = true;
-    } else if (source->is_refused) {
-        offer->is_failed = true;
-        if (why[0] != '\0') {
-            gatherer_tell(gatherer, "%s: %s", host->text, why);
-        }
-    } else {
-        if (source->arrival.fd >= 0) {
-            offer->backoff_ns = BACKOFF_LEAST; /* something came */
-        }
-        offer->next_ns = clock_now_ns() + backoff_next(&offer->backoff_ns);
-    }
-}
-
 void puller_lost(struct gatherer *gatherer, struct source *source, const char *why) {
+    struct pull_host *host = source->host;
     if (source->offer == NO_OFFER) {
-        host_lose_list(gatherer, source, why);
+        host->is_connected = false;
+        host->contact_ns = host->is_heard ? source->heard_ns : host->contact_ns;
+        host->is_heard = false;
+        bool has_another = !host->works && host->address != NULL && host->address->ai_next != NULL;
+        if (!host_is_complete(host) && source->is_refused) {
+            host_fail(gatherer, host, why);
+        } else if (!host_is_complete(host) && has_another) {
+            host->address = host->address->ai_next; /* at once */
+        } else if (!host_is_complete(host)) {
+            host_put_off(gatherer, host, why);
+        }
     } else {
-        host_lose_offer(gatherer, source, why);
+        struct pull_offer *offer = &host->offers[source->offer];
+        offer->is_connected = false;
+        host->pulled--;
+        offer->is_done |= source->is_done;
+        offer->is_failed |= !source->is_done && source->is_refused;
+        if (offer->is_failed && why[0] != '\0') {
+            tell_line(gatherer->options->tell, "%s: %s", host->text, why);
+        } else if (!source->is_done && !source->is_refused) {
+            if (source->arrival.fd >= 0) {
+                offer->backoff_ns = BACKOFF_LEAST; /* something came */
+            }
+            offer->next_ns = clock_now_ns() + backoff_next(&offer->backoff_ns);
+        }
     }
-    host_hang_up(gatherer, source->host);
+    host_hang_up(gatherer, host);
 }
 
 void puller_take_end(struct gatherer *gatherer, struct source *source) {

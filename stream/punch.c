@@ -7,6 +7,7 @@
 #include "stream/punch.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -171,13 +172,21 @@ static int punch_tell(struct punch *punch, int fd, uint64_t acked) {
     return result < 0 ? -1 : told;
 }
 
-static int free_bytes(struct punch *punch, int fd) {
+/* With the file open for writing, and no recorder that is just going on with it. */
+static int punch_free_in(struct punch *punch, int fd, uint64_t acked) {
     const struct sent *sent = &punch->sent;
-    uint64_t from = sent->first_page + (sent->last.page + (sent->last_count != 0)) * PAGE;
-    uint64_t to = punch_least(sent->last.end, sent->last.hashed) / PAGE * PAGE;
+    uint64_t from;
+    uint64_t to;
+    int told;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        return errno == EWOULDBLOCK ? 0 : -1;
+    }
+    told = punch_tell(punch, fd, acked);
+    from = sent->first_page + (sent->last.page + (sent->last_count != 0)) * PAGE;
     from = from > punch->freed ? from : punch->freed;
-    if (from >= to) {
-        return 0;
+    to = punch_least(sent->last.end, sent->last.hashed) / PAGE * PAGE;
+    if (told <= 0 || from >= to) {
+        return told < 0 ? -1 : 0;
     }
     if (fdatasync(fd) != 0 || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
                                         (off_t)(to - from)) != 0) {
@@ -187,19 +196,9 @@ static int free_bytes(struct punch *punch, int fd) {
     return 0;
 }
 
-/* With the file open for writing, and no recorder that is just going on with it. */
-static int punch_free_in(struct punch *punch, int fd, uint64_t acked) {
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        return errno == EWOULDBLOCK ? 0 : -1;
-    }
-    int told = punch_tell(punch, fd, acked);
-    return told > 0 ? free_bytes(punch, fd) : told;
-}
-
 int punch_free(struct punch *punch, uint64_t acked, uint64_t now_ns, struct error *error) {
     char path[32];
     uint64_t told = punch->sent.last.end;
-    int result = -1;
     if (acked < told + LEAST || (acked < told + MUCH && now_ns < punch->at_ns + REST_NS)) {
         return 0;
     }
@@ -214,12 +213,8 @@ int punch_free(struct punch *punch, uint64_t acked, uint64_t now_ns, struct erro
     }
     /* Not open for longer than that: whoever asks whether somebody writes means the recorder. */
     snprintf(path, sizeof path, "/proc/self/fd/%d", punch->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0) {
-        result = punch_free_in(punch, fd, acked);
-        int reason = errno;
-        close(fd);
-        errno = reason;
-    }
-    return result == 0 ? 0 : error_set(error, "cannot free what was sent: %s", strerror(errno));
+    SCOPE_FD int fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd >= 0 && punch_free_in(punch, fd, acked) == 0
+               ? 0
+               : error_set(error, "cannot free what was sent: %s", strerror(errno));
 }

@@ -2,6 +2,7 @@
 /* reuse.c: what need not be sent. See reuse.h. */
 #include "stream/reuse.h"
 
+#include "analyze/base/array.h"
 #include "stream/filehash.h"
 
 #include <stdlib.h>
@@ -18,20 +19,11 @@ void reuse_end(struct reuse *reuse) {
 
 void reuse_note(struct reuse *reuse, uint64_t offset, const struct memtrace_block_header *block) {
     uint32_t size = block->stored_size;
-    if (block->kind != MEMTRACE_BLOCK_FILE || size < PIECE_LEAST || size > WIRE_PIECE_MOST) {
-        return;
+    if (block->kind == MEMTRACE_BLOCK_FILE && size >= PIECE_LEAST && size <= WIRE_PIECE_MOST &&
+        array_grow(&reuse->pieces, &reuse->room, reuse->count, sizeof *reuse->pieces) == 0) {
+        reuse->pieces[reuse->count++] =
+            (struct reuse_piece){.offset = offset + sizeof *block, .wire = {.size = size}};
     }
-    if (reuse->count == reuse->room) {
-        size_t room = reuse->room != 0 ? reuse->room * 2 : 64;
-        struct reuse_piece *grown = realloc(reuse->pieces, room * sizeof *grown);
-        if (grown == NULL) {
-            return;
-        }
-        reuse->pieces = grown;
-        reuse->room = room;
-    }
-    reuse->pieces[reuse->count++] =
-        (struct reuse_piece){.offset = offset + sizeof *block, .wire = {.size = size}};
 }
 
 /* What begins before that is not asked for: a part of it is there, or nothing of it is wanted. */

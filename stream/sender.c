@@ -2,6 +2,7 @@
 /* sender.c: one connection after the other, until all is sent. See sender.h. */
 #include "stream/sender.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "stream/connecting.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,16 +64,6 @@ struct sender {
     uint8_t in[IN_BYTES];
     uint8_t out[WIRE_FRAME_MOST];
 };
-
-__attribute__((format(printf, 2, 3))) static void sender_tell(const struct sender *sender,
-                                                              const char *format, ...) {
-    char line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    sender->options->tell(line);
-}
 
 static const char *sender_name_of(const struct sender *sender) {
     return sender->options->name != NULL ? sender->options->name : sender->options->path;
@@ -125,24 +115,14 @@ static bool sender_wait_for(struct sender *sender, int fd, short events, uint64_
 
 /* A connected socket; -1: errno. */
 static int sender_connect_to(struct sender *sender, const struct addrinfo *address) {
-    int reason;
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
+    SCOPE_FD int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (connect(fd, address->ai_addr, address->ai_addrlen) != 0 &&
+                   (errno != EINPROGRESS ||
+                    !sender_wait_for(sender, fd, POLLOUT, clock_now_ns() + CONNECT_NS)))) {
         return -1;
     }
-    if (connect(fd, address->ai_addr, address->ai_addrlen) != 0 &&
-        (errno != EINPROGRESS ||
-         !sender_wait_for(sender, fd, POLLOUT, clock_now_ns() + CONNECT_NS))) {
-        reason = errno;
-    } else {
-        reason = connecting_result(fd);
-    }
-    if (reason != 0) {
-        close(fd);
-        errno = reason;
-        return -1;
-    }
-    return fd;
+    errno = connecting_result(fd);
+    return errno == 0 ? scope_keep(&fd) : -1;
 }
 
 /* Asks for one, the first time for any, then for that one: what it has is not at another. */
@@ -161,18 +141,37 @@ static enum outcome sender_find_gatherer(struct sender *sender) {
     }
     if (is_any) {
         discovery_auto_host(sender->gatherer.answer.id, sender->wanted);
-        sender_tell(sender, "the gatherer at %s, of %s on %s, has answered", sender->gatherer.shown,
-                    sender->gatherer.answer.what, sender->gatherer.answer.host);
+        tell_line(sender->options->tell, "the gatherer at %s, of %s on %s, has answered",
+                  sender->gatherer.shown, sender->gatherer.answer.what,
+                  sender->gatherer.answer.host);
     }
     snprintf(sender->peer, sizeof sender->peer, "%s", sender->gatherer.shown);
     return GOING;
 }
 
-/* To the first of its addresses that can be reached. */
-static enum outcome sender_connect_to_one(struct sender *sender, const struct lookup *lookup) {
+static void lookup_leave(struct lookup *const *lookup) {
+    lookup_end(*lookup);
+}
+
+/* To the first of its addresses that can be reached. Names are looked up each time: the other
+ * machine may have moved. */
+static enum outcome sender_reach(struct sender *sender) {
+    const struct sender_options *options = sender->options;
+    bool is_auto = discovery_is_auto(options->host);
+    enum outcome outcome = is_auto ? sender_find_gatherer(sender) : GOING;
     const struct addrinfo *one;
     int found;
-    int fd = -1;
+    SCOPE_FD int fd = -1;
+    if (outcome != GOING) {
+        return outcome;
+    }
+    SCOPE(lookup_leave)
+    struct lookup *lookup = lookup_begin(is_auto ? sender->gatherer.address : options->host,
+                                         is_auto ? sender->gatherer.answer.port : options->port);
+    if (lookup == NULL) {
+        error_set(sender->error, "out of memory");
+        return LOST;
+    }
     while ((found = lookup_result(lookup, &one)) == EAI_INPROGRESS && !sender_is_stopped(sender) &&
            sender_look(sender) == 0) {
         lookup_wait(lookup, 100);
@@ -182,7 +181,7 @@ static enum outcome sender_connect_to_one(struct sender *sender, const struct lo
         return lookup_is_final(found) ? REFUSED : LOST;
     }
     for (; one != NULL && fd < 0; one = one->ai_next) {
-        if (sender->options->token == NULL && !channel_is_loopback(one->ai_addr)) {
+        if (options->token == NULL && !channel_is_loopback(one->ai_addr)) {
             error_set(sender->error, "sending to another machine needs --token FILE");
             return REFUSED;
         }
@@ -192,36 +191,11 @@ static enum outcome sender_connect_to_one(struct sender *sender, const struct lo
         error_set(sender->error, "%s", strerror(errno));
         return LOST;
     }
-    if (channel_open(&sender->channel, fd, false, sender->options->token) != 0) {
+    if (channel_open(&sender->channel, scope_keep(&fd), false, options->token) != 0) {
         error_set(sender->error, "out of memory");
         return REFUSED;
     }
     return GOING;
-}
-
-/* Names are looked up each time: the other machine may have moved. */
-static enum outcome sender_reach(struct sender *sender) {
-    const struct sender_options *options = sender->options;
-    const char *host = options->host;
-    uint16_t port = options->port;
-    struct lookup *lookup;
-    enum outcome outcome;
-    if (discovery_is_auto(options->host)) {
-        outcome = sender_find_gatherer(sender);
-        if (outcome != GOING) {
-            return outcome;
-        }
-        host = sender->gatherer.address;
-        port = sender->gatherer.answer.port;
-    }
-    lookup = lookup_begin(host, port);
-    if (lookup == NULL) {
-        error_set(sender->error, "out of memory");
-        return LOST;
-    }
-    outcome = sender_connect_to_one(sender, lookup);
-    lookup_end(lookup);
-    return outcome;
 }
 
 static enum outcome sender_shake_hands(struct sender *sender) {
@@ -270,8 +244,8 @@ static enum outcome sender_begin_anew(struct sender *sender, uint64_t from) {
         error_set(sender->error, "received other bytes than were sent, %d times", (int)ANEW_MOST);
         return REFUSED;
     }
-    sender_tell(sender, "%s has other bytes of %s than are here: sending it anew", sender->peer,
-                sender_name_of(sender));
+    tell_line(sender->options->tell, "%s has other bytes of %s than are here: sending it anew",
+              sender->peer, sender_name_of(sender));
     sender->next = sender->acked = sender->there = from;
     reuse_stop(&sender->reuse, from);
     sender->end_said = false;
@@ -281,8 +255,8 @@ static enum outcome sender_begin_anew(struct sender *sender, uint64_t from) {
 static void sender_tell_end_of_outage(struct sender *sender, uint64_t there) {
     struct number n;
     if (sender->tried_before) {
-        sender_tell(sender, "connected to %s again: goes on behind %s", sender->peer,
-                    number_bytes(&n, there));
+        tell_line(sender->options->tell, "connected to %s again: goes on behind %s", sender->peer,
+                  number_bytes(&n, there));
     }
     sender->tried_before = sender->was_full = false;
 }
@@ -415,17 +389,6 @@ static bool sender_is_over(const struct sender *sender) {
            !sender->end_said;
 }
 
-static int sender_put_data(struct sender *sender, uint64_t bytes) {
-    size_t size = bytes < WIRE_DATA_MOST ? (size_t)bytes : WIRE_DATA_MOST;
-    if (block_read_at(sender->fd, sender->out + WIRE_HEADER, size, sender->next) != (ssize_t)size) {
-        return error_set(sender->error, "cannot read %s", sender_name_of(sender));
-    }
-    wire_put_data(sender->out, sender->next, (uint32_t)size);
-    sender->out_size = WIRE_HEADER + size;
-    sender->next += size;
-    return 0;
-}
-
 /* One slice of the hash, or the frame when it is done. */
 static int sender_put_end(struct sender *sender) {
     struct filehash *hash = &sender->hash;
@@ -460,7 +423,15 @@ static int sender_choose(struct sender *sender, uint64_t now) {
     }
     bytes = sender_sendable(sender);
     if (bytes != 0) {
-        return sender_put_data(sender, bytes);
+        size_t size = bytes < WIRE_DATA_MOST ? (size_t)bytes : WIRE_DATA_MOST;
+        if (block_read_at(sender->fd, sender->out + WIRE_HEADER, size, sender->next) !=
+            (ssize_t)size) {
+            return error_set(sender->error, "cannot read %s", sender_name_of(sender));
+        }
+        wire_put_data(sender->out, sender->next, (uint32_t)size);
+        sender->out_size = WIRE_HEADER + size;
+        sender->next += size;
+        return 0;
     }
     if (sender_is_over(sender) && sender_put_end(sender) != 0) {
         return -1;
@@ -492,29 +463,6 @@ static enum outcome sender_say(struct sender *sender) {
 
 /* ---- One connection ---- */
 
-static void wait_for_news(struct sender *sender) {
-    bool is_pending = sender->out_done < sender->out_size;
-    struct pollfd one = {sender->channel.fd, (short)(POLLIN | (is_pending ? POLLOUT : 0)), 0};
-    int timeout = sender->controlled.is_asked ? (int)(CONTROL_NS / MS)
-                  : sender->tail.ended        ? 500
-                                              : (int)(LOOK_NS / MS);
-    poll(&one, 1, sender->is_hungry || (sender_is_over(sender) && !is_pending) ? 0 : timeout);
-}
-
-/* Where that cannot be done, the file stays whole. */
-static void free_sent(struct sender *sender, uint64_t now) {
-    struct error error = {""};
-    if (sender->frees && punch_free(&sender->punch, sender->acked, now, &error) != 0) {
-        sender->frees = false;
-        sender_tell(sender, "%s: %s; it stays whole", sender_name_of(sender), error.message);
-    }
-}
-
-static bool has_all_but_index(const struct sender *sender) {
-    return sender->options->accepted == NULL && sender->is_welcome && sender->tail.indexed &&
-           !sender->tail.ended && sender->acked == sender->tail.steady;
-}
-
 static enum outcome sender_talk(struct sender *sender) {
     enum outcome outcome = GOING;
     controlled_forget(&sender->controlled);
@@ -526,18 +474,33 @@ static enum outcome sender_talk(struct sender *sender) {
     sender->heard_ns = sender->said_ns = clock_now_ns();
     while (outcome == GOING && !sender_is_stopped(sender)) {
         uint64_t now = clock_now_ns();
+        struct error error = {""};
         outcome = sender_look(sender) == 0 ? sender_hear(sender) : REFUSED;
         controlled_look(&sender->controlled, now);
-        free_sent(sender, now);
+        if (sender->frees && punch_free(&sender->punch, sender->acked, now, &error) != 0) {
+            sender->frees = false;
+            tell_line(sender->options->tell, "%s: %s; it stays whole", sender_name_of(sender),
+                      error.message);
+        }
         outcome = outcome == GOING ? sender_say(sender) : outcome;
         uint64_t silence = sender->is_welcome ? WIRE_SILENCE_NS : CONNECT_NS;
+        bool has_all_but_index = sender->options->accepted == NULL && sender->is_welcome &&
+                                 sender->tail.indexed && !sender->tail.ended &&
+                                 sender->acked == sender->tail.steady;
         if (outcome == GOING && now > sender->heard_ns + silence) {
             error_set(sender->error, "no answer for %d s", (int)(silence / SECOND));
             outcome = LOST;
-        } else if (outcome == GOING && has_all_but_index(sender)) {
+        } else if (outcome == GOING && has_all_but_index) {
             outcome = PAUSED;
         } else if (outcome == GOING) {
-            wait_for_news(sender);
+            bool is_pending = sender->out_done < sender->out_size;
+            struct pollfd one = {sender->channel.fd, (short)(POLLIN | (is_pending ? POLLOUT : 0)),
+                                 0};
+            int timeout = sender->controlled.is_asked ? (int)(CONTROL_NS / MS)
+                          : sender->tail.ended        ? 500
+                                                      : (int)(LOOK_NS / MS);
+            poll(&one, 1,
+                 sender->is_hungry || (sender_is_over(sender) && !is_pending) ? 0 : timeout);
         }
     }
     controlled_forget(&sender->controlled);
@@ -569,10 +532,11 @@ static int pause_for(struct sender *sender, uint64_t duration_ns) {
 static void sender_tell_outage(struct sender *sender) {
     struct number n;
     if (!sender->tried_before && sender->there != 0) {
-        sender_tell(sender, "%s: %s; %s are there, trying again", sender->peer,
-                    sender->error->message, number_bytes(&n, sender->there));
+        tell_line(sender->options->tell, "%s: %s; %s are there, trying again", sender->peer,
+                  sender->error->message, number_bytes(&n, sender->there));
     } else if (!sender->tried_before) {
-        sender_tell(sender, "%s: %s; trying again", sender->peer, sender->error->message);
+        tell_line(sender->options->tell, "%s: %s; trying again", sender->peer,
+                  sender->error->message);
     }
     sender->tried_before = true;
 }
@@ -612,18 +576,6 @@ static enum sender_result sender_go(struct sender *sender) {
         }
     }
     return *sender->options->stop != 0 ? SENDER_STOPPED : SENDER_LATE;
-}
-
-/* The receiver has come by itself, and does so again after a loss. */
-static enum sender_result sender_answer(struct sender *sender) {
-    enum outcome outcome;
-    sender->channel = *sender->options->accepted;
-    outcome = sender_talk(sender);
-    channel_close(&sender->channel);
-    if (outcome == ENDED) {
-        return SENDER_DONE;
-    }
-    return sender_is_stopped(sender) ? SENDER_STOPPED : SENDER_FAILED;
 }
 
 /* Waits until the file says what it is, and finds out how much of it is there. */
@@ -676,7 +628,7 @@ static int sender_open_file(struct sender *sender) {
 
 enum sender_result sender_run(const struct sender_options *options,
                               struct sender_progress *progress, struct error *error) {
-    struct sender *sender = calloc(1, sizeof *sender);
+    SCOPE_MEMORY struct sender *sender = calloc(1, sizeof *sender);
     enum sender_result result = SENDER_FAILED;
     *progress = (struct sender_progress){0};
     if (sender == NULL) {
@@ -691,7 +643,15 @@ enum sender_result sender_run(const struct sender_options *options,
     if (sender_open_file(sender) != 0) {
         error_set(error, "cannot read %s: %s", sender_name_of(sender), strerror(errno));
     } else if (sender_prepare(sender) == 0) {
-        result = options->accepted != NULL ? sender_answer(sender) : sender_go(sender);
+        if (options->accepted == NULL) {
+            result = sender_go(sender);
+        } else { /* the receiver has come by itself, and does so again after a loss */
+            sender->channel = *options->accepted;
+            result = sender_talk(sender) == ENDED ? SENDER_DONE
+                     : sender_is_stopped(sender)  ? SENDER_STOPPED
+                                                  : SENDER_FAILED;
+            channel_close(&sender->channel);
+        }
         *progress =
             (struct sender_progress){sender->there, sender->tail.size, sender->tail.indexed};
     }
@@ -701,6 +661,5 @@ enum sender_result sender_run(const struct sender_options *options,
     if (sender->fd >= 0) {
         close(sender->fd);
     }
-    free(sender);
     return result;
 }

@@ -10,7 +10,6 @@
 #include "collect/allocators/allocsets.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,17 +78,6 @@ struct finder {
     void (*tell)(const char *line);
     struct allocfounds one; /* of the specification that is being looked for */
 };
-
-static void finder_tell(const struct finder *finder, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void finder_tell(const struct finder *finder, const char *format, ...) {
-    char line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    finder->tell(line);
-}
 
 static void allocfounds_add(struct allocfounds *founds, const struct allocfound *found) {
     for (size_t i = 0; i < founds->count; i++) {
@@ -204,20 +192,21 @@ static void tell_absent(const struct finder *finder, const struct allocspec *spe
         }
     }
     if (!is_there) {
-        finder_tell(
-            finder,
+        tell_line(
+            finder->tell,
             "\"%s\": no object called %s is loaded; if it is opened later, it is looked at then",
             spec->text, spec->object);
     } else if (is_stripped) {
-        finder_tell(
-            finder,
+        tell_line(
+            finder->tell,
             "\"%s\": no function is called %s, as far as can be seen: %s is stripped; its debug "
             "information would name all functions",
             spec->text, spec->symbol, where);
     } else {
-        finder_tell(
-            finder, "\"%s\": no function is called %s in %s%s", spec->text, spec->symbol, where,
-            spec->object == NULL && finder->process->object_count > 1 ? " or its libraries" : "");
+        tell_line(finder->tell, "\"%s\": no function is called %s in %s%s", spec->text,
+                  spec->symbol, where,
+                  spec->object == NULL && finder->process->object_count > 1 ? " or its libraries"
+                                                                            : "");
     }
 }
 
@@ -228,12 +217,12 @@ static void tell_several(const struct finder *finder, const struct allocspec *sp
                          : strcmp(a->symbol->name, b->symbol->name) != 0
                              ? "name it with its parameters, or mangled"
                              : "nothing tells them apart";
-    finder_tell(finder,
-                "\"%s\": %zu functions are called %s: at %s+%#" PRIx64 ", %s+%#" PRIx64
-                "%s: none of them is taken; %s",
-                spec->text, finder->one.count, spec->symbol, pathname_base(a->object->path),
-                a->symbol->address, pathname_base(b->object->path), b->symbol->address,
-                finder->one.count > 2 ? ", ..." : "", advice);
+    tell_line(finder->tell,
+              "\"%s\": %zu functions are called %s: at %s+%#" PRIx64 ", %s+%#" PRIx64
+              "%s: none of them is taken; %s",
+              spec->text, finder->one.count, spec->symbol, pathname_base(a->object->path),
+              a->symbol->address, pathname_base(b->object->path), b->symbol->address,
+              finder->one.count > 2 ? ", ..." : "", advice);
 }
 
 /* Calls that the compiler has led to a copy do not come to the function. */
@@ -248,8 +237,8 @@ static void tell_copies(const struct finder *finder, const struct allocfound *fo
         }
     }
     if (count != 0) {
-        finder_tell(
-            finder,
+        tell_line(
+            finder->tell,
             "\"%s\": for some of its calls the compiler has made %s%s: these are not counted, "
             "since "
             "its arguments may be others; what it is built with (ALLOCATORS) counts all",
@@ -283,13 +272,13 @@ static void finder_find(struct finder *finder, const struct allocspec *spec) {
     for (size_t i = 0; i < finder->one.count; i++) {
         const struct allocfound *found = &finder->one.items[i];
         if (found->symbol->is_chosen_at_start) {
-            finder_tell(
-                finder,
+            tell_line(
+                finder->tell,
                 "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
                 spec->text, found->symbol->name);
         } else if (!is_loose && allocfounds_has_named(&finder->founds, found)) {
-            finder_tell(finder, "\"%s\": %s is followed already, as another specification says",
-                        spec->text, found->symbol->name);
+            tell_line(finder->tell, "\"%s\": %s is followed already, as another specification says",
+                      spec->text, found->symbol->name);
         } else {
             allocfounds_add(&finder->founds, found);
             if (!is_loose) {
@@ -300,8 +289,8 @@ static void finder_find(struct finder *finder, const struct allocspec *spec) {
 }
 
 struct allocfounds allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
-                                 void (*tell_line)(const char *line)) {
-    struct finder finder = {.process = process, .tell = tell_line};
+                                 void (*tell)(const char *line)) {
+    struct finder finder = {.process = process, .tell = tell};
     bool wants_addresses = false;
     for (size_t i = 0; i < specs->count; i++) {
         wants_addresses |= allocspec_is_address(&specs->items[i]);

@@ -728,7 +728,7 @@ static void find_classes(struct counting *counting) {
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int count_heap(struct counting *counting) {
+static int census_count_heap(struct counting *counting) {
     const struct attachtarget *target = counting->target;
     int result;
     if (counting->in_order.bytes == NULL || counting->anywhere.bytes == NULL) {
@@ -760,7 +760,7 @@ int census_take(pid_t copy, const struct memtrace_census *told, struct census *c
     }
     counting.in_order = (struct reader){.pid = copy, .window = WINDOW, .bytes = malloc(WINDOW)};
     counting.anywhere = (struct reader){.pid = copy, .window = PAGE, .bytes = malloc(PAGE)};
-    result = count_heap(&counting);
+    result = census_count_heap(&counting);
     if (result == 0) {
         find_classes(&counting);
         result = counting.is_short ? error_set(error, "out of memory") : 0;
