@@ -3,7 +3,7 @@
 #include "cli/child.h"
 
 #include "cli/cli.h"
-#include "collect/recordask.h"
+#include "collect/programask.h"
 
 #include <elf.h>
 #include <errno.h>

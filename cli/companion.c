@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/streaming.h"
 #include "collect/collector.h"
-#include "collect/recordask.h"
+#include "collect/programask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +99,7 @@ static bool has_left(const struct collector *work, int process) {
            wait_alive(work, process, LEAVING_MS);
 }
 
-/* It was started for a recording that began in the middle of the run (collect/recordask.h), which
+/* It was started for a recording that began in the middle of the run (collect/programask.h), which
  * is over. */
 static bool has_recorded(const struct collector *work) {
     return work->record == NULL && collector_only_records(work);

@@ -13,9 +13,7 @@
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "collect/gatherask.h"
-#include "collect/modeswitch.h"
 #include "collect/programask.h"
-#include "collect/recordask.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 

@@ -4,6 +4,7 @@
 
 #include "analyze/base/below.h"
 #include "analyze/base/pathname.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/filemap.h"
 #include "analyze/read/procfile.h"
 #include "collect/clock.h"
@@ -24,7 +25,6 @@ static int claim_open_folder(const char *path) {
     char folder[sizeof((struct region *)0)->path];
     struct stat status;
     char *slash;
-    int fd;
     snprintf(folder, sizeof folder, "%s", path);
     slash = strrchr(folder, '/');
     if (slash == NULL) {
@@ -32,43 +32,28 @@ static int claim_open_folder(const char *path) {
     } else {
         slash[slash == folder] = '\0';
     }
-    fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        return -1;
-    }
-    if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
-        close(fd);
+    SCOPE_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 &&
+        (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 022) != 0)) {
         errno = EPERM;
         return -1;
     }
-    return fd;
+    return scope_keep(&fd);
 }
 
 /* The region's descriptor, or -1 with errno. */
 static int claim_open_file(const char *path, struct stat *status) {
     const char *slash = strrchr(path, '/');
-    int folder = claim_open_folder(path);
-    int fd;
-    int reason;
-    if (folder < 0) {
+    SCOPE_FD int folder = claim_open_folder(path);
+    SCOPE_FD int fd = folder >= 0 ? openat(folder, slash != NULL ? slash + 1 : path,
+                                           O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                                  : -1;
+    if (fd >= 0 && (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) ||
+                    status->st_uid != geteuid() || status->st_nlink != 1)) {
+        errno = status->st_nlink == 0 ? ENOENT : EPERM;
         return -1;
     }
-    fd = openat(folder, slash != NULL ? slash + 1 : path,
-                O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    reason = errno;
-    close(folder);
-    errno = reason;
-    if (fd < 0) {
-        return -1;
-    }
-    if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_uid != geteuid() ||
-        status->st_nlink != 1) {
-        reason = status->st_nlink == 0 ? ENOENT : EPERM;
-        close(fd);
-        errno = reason;
-        return -1;
-    }
-    return fd;
+    return scope_keep(&fd);
 }
 
 static enum claim_status map_header(struct claim *claim, const struct stat *status,
@@ -139,19 +124,19 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
 
 /* The mapping that the program has of it tells that it is no other file. */
 static bool claim_has_mapped(const struct claim *claim) {
-    struct procmaps maps;
+    SCOPE(procmaps_close) struct procmaps maps;
     struct procmapping mapping;
-    bool found = false;
-    int more = procmaps_open(&maps, claim->region.pid);
-    if (more != 0) {
+    int more;
+    if (procmaps_open(&maps, claim->region.pid) != 0) {
         return true; /* not ours to look at: assume the worst */
     }
-    while (!found && (more = procmaps_next(&maps, &mapping)) != 0) {
+    while ((more = procmaps_next(&maps, &mapping)) != 0) {
         /* Its device is not compared: some file systems show another. */
-        found = more > 0 && mapping.inode == claim->inode;
+        if (more > 0 && mapping.inode == claim->inode) {
+            return true;
+        }
     }
-    procmaps_close(&maps);
-    return found;
+    return false;
 }
 
 /* Where the path leads from the program's root, or from ours. */
@@ -287,31 +272,19 @@ struct profile *claim_profile(const struct claim *claim, struct error *error) {
     return profile_open_file(claim->fd, path, error);
 }
 
-/* Threads of a process; 0: there is none. Where that cannot be told, as if there were several. */
-static int count_tasks(pid_t pid) {
-    char path[64];
-    struct dirent *entry;
-    int count = 0;
-    DIR *tasks;
-    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-    tasks = opendir(path);
-    if (tasks == NULL) {
-        return errno == ENOENT || errno == ESRCH ? 0 : 2;
-    }
-    while ((entry = readdir(tasks)) != NULL) {
-        count += entry->d_name[0] != '.';
-    }
-    closedir(tasks);
-    return count;
-}
-
+/* A process looks like a zombie as soon as its first thread has ended: then it exists if it has
+ * several, or that cannot be told. */
 bool claim_process_exists(pid_t pid, uint64_t start_ticks) {
     uint64_t ticks;
     if (region_alive(pid, start_ticks)) {
         return true;
     }
-    /* A process looks like a zombie as soon as its first thread has ended. */
-    return region_start_ticks(pid, &ticks) == 0 && ticks == start_ticks && count_tasks(pid) > 1;
+    if (region_start_ticks(pid, &ticks) != 0 || ticks != start_ticks) {
+        return false;
+    }
+    SCOPE_FOLDER DIR *tasks = procfile_folder("/proc/%ld/task", (long)pid);
+    return tasks != NULL ? procfile_next(tasks) != 0 && procfile_next(tasks) != 0
+                         : errno != ENOENT && errno != ESRCH;
 }
 
 bool claim_is_alive(const struct claim *claim) {

@@ -7,7 +7,7 @@
 #include "analyze/read/filemap.h"
 #include "analyze/rows/safetext.h"
 #include "collect/clock.h"
-#include "collect/modeswitch.h"
+#include "collect/programask.h"
 #include "memtrace/sampled.h"
 
 #include <errno.h>

@@ -13,7 +13,6 @@
 #include "collect/claim.h"
 #include "collect/finish.h"
 #include "collect/limits.h"
-#include "collect/logfile.h"
 #include "collect/periodic.h"
 #include "collect/runwriter.h"
 #include "collect/timeline.h"

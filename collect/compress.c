@@ -8,6 +8,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/scope.h"
 #include "analyze/base/threadstart.h"
 #include "analyze/read/block.h"
 #include "analyze/read/budget.h"
@@ -113,19 +114,6 @@ static int plan(struct job *job) {
 
 /* ---- One window ---- */
 
-static struct segmentpack *find_pack(struct worker *worker, const struct segmentpack_form *form) {
-    for (size_t i = 0; i < worker->pack_count; i++) {
-        if (segmentpack_same(&worker->packs[i].form, form)) {
-            return &worker->packs[i];
-        }
-    }
-    if (worker->pack_count == PACKS) {
-        return NULL;
-    }
-    worker->packs[worker->pack_count].form = *form;
-    return &worker->packs[worker->pack_count++];
-}
-
 static int append_block(struct worker *worker, struct segmentpack *pack, int level) {
     struct memtrace_block_header block = {.magic = MEMTRACE_BLOCK_MAGIC,
                                           .kind = MEMTRACE_BLOCK_SEGMENTS,
@@ -166,16 +154,21 @@ static int pack_window(struct worker *worker, const struct window *window, int l
         const struct memtrace_segment *segment = (const void *)(worker->bytes + at);
         uint64_t bytes = segment_size(segment, size - at);
         struct segmentpack_form form = {.count = 0};
-        struct segmentpack *pack;
+        size_t pack = 0;
         if (segment->magic == MEMTRACE_SEGMENT_MAGIC) {
             form = segmentpack_form(segment->kind, segment->item_size);
         }
-        pack = find_pack(worker, &form);
-        if (pack == NULL) {
+        while (pack < worker->pack_count && !segmentpack_same(&worker->packs[pack].form, &form)) {
+            pack++;
+        }
+        if (pack == PACKS) {
             return -1;
         }
-        segmentpack_add(pack, worker->bytes + at, (window->start + at) / MEMTRACE_PAGE_SIZE,
-                        bytes / MEMTRACE_PAGE_SIZE);
+        if (pack == worker->pack_count) {
+            worker->packs[worker->pack_count++].form = form;
+        }
+        segmentpack_add(&worker->packs[pack], worker->bytes + at,
+                        (window->start + at) / MEMTRACE_PAGE_SIZE, bytes / MEMTRACE_PAGE_SIZE);
         at += bytes;
     }
     worker->blocks.size = 0;
@@ -185,20 +178,6 @@ static int pack_window(struct worker *worker, const struct window *window, int l
         }
     }
     return 0;
-}
-
-static int read_window(struct job *job, struct worker *worker, const struct window *window) {
-    size_t size = window->end - window->start;
-    if (worker->zstd == NULL) {
-        worker->zstd = ZSTD_createCCtx();
-    }
-    if (array_reserve(&worker->bytes, &worker->room, size + MEMTRACE_PAGE_SIZE, 1) != 0 ||
-        worker->zstd == NULL) {
-        errno = ENOMEM;
-        return -1;
-    }
-    memset(worker->bytes + size, 0, MEMTRACE_PAGE_SIZE);
-    return read_bytes(job->from, worker->bytes, size, window->start);
 }
 
 /* ---- Threads ---- */
@@ -223,15 +202,20 @@ static void compress_append(struct job *job, size_t number, const struct worker 
 
 static void *compress_work(void *context) {
     struct job *job = context;
-    struct worker worker = {.zstd = NULL};
+    struct worker worker = {.zstd = ZSTD_createCCtx()};
     size_t number;
     while ((number = atomic_fetch_add(&job->next, 1)) < job->window_count) {
         const struct window *window = &job->windows[number];
+        size_t size = window->end - window->start;
         int reason = 0;
-        if (read_window(job, &worker, window) != 0) {
-            reason = errno;
-        } else if (pack_window(&worker, window, job->level) != 0) {
+        if (worker.zstd == NULL ||
+            array_reserve(&worker.bytes, &worker.room, size + MEMTRACE_PAGE_SIZE, 1) != 0) {
             reason = ENOMEM;
+        } else if (read_bytes(job->from, worker.bytes, size, window->start) != 0) {
+            reason = errno;
+        } else {
+            memset(worker.bytes + size, 0, MEMTRACE_PAGE_SIZE);
+            reason = pack_window(&worker, window, job->level) == 0 ? 0 : ENOMEM;
         }
         compress_append(job, number, &worker, reason);
     }
@@ -265,35 +249,33 @@ static void work_together(struct job *job) {
     }
 }
 
-/* Last, since it says how long the file is. */
-static enum compress_status write_header(struct job *job, struct memtrace_header *header) {
-    if (job->from->size > profile_compressed_most(job->written) ||
-        (job->pages + 1) * MEMTRACE_PAGE_SIZE > budget_honest(BUDGET_PROFILE, job->written)) {
-        return COMPRESS_SMALL;
-    }
-    header->version |= MEMTRACE_FORMAT_COMPRESSED;
-    header->stored_bytes = job->written;
-    header->whole_bytes = job->from->size;
-    return fullwrite_at(job->to, header, sizeof *header, 0) == 0 ? COMPRESS_DONE : COMPRESS_FAILED;
-}
-
+/* The header last, since it says how long the file is. */
 enum compress_status compress_profile(const struct compress_source *from, int level, int to) {
-    struct memtrace_header *header = malloc(sizeof *header);
+    SCOPE_MEMORY struct memtrace_header *header = malloc(sizeof *header);
     struct job job = {.from = from,
                       .level = level,
                       .to = to,
                       .lock = PTHREAD_MUTEX_INITIALIZER,
                       .turned = PTHREAD_COND_INITIALIZER,
                       .written = MEMTRACE_HEADER_SIZE};
-    enum compress_status status = COMPRESS_FAILED;
-    if (header != NULL && read_bytes(from, header, sizeof *header, 0) == 0 && plan(&job) == 0) {
+    bool is_planned =
+        header != NULL && read_bytes(from, header, sizeof *header, 0) == 0 && plan(&job) == 0;
+    if (is_planned) {
         work_together(&job);
         errno = job.reason;
-        status = job.reason == 0 ? write_header(&job, header) : COMPRESS_FAILED;
     }
     free(job.windows);
-    free(header);
-    return status;
+    if (!is_planned || job.reason != 0) {
+        return COMPRESS_FAILED;
+    }
+    if (from->size > profile_compressed_most(job.written) ||
+        (job.pages + 1) * MEMTRACE_PAGE_SIZE > budget_honest(BUDGET_PROFILE, job.written)) {
+        return COMPRESS_SMALL;
+    }
+    header->version |= MEMTRACE_FORMAT_COMPRESSED;
+    header->stored_bytes = job.written;
+    header->whole_bytes = from->size;
+    return fullwrite_at(to, header, sizeof *header, 0) == 0 ? COMPRESS_DONE : COMPRESS_FAILED;
 }
 
 int compress_store(const struct compress_source *from, int to) {

@@ -4,9 +4,9 @@
 
 #include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "collect/compress.h"
-#include "collect/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,28 +21,14 @@
 
 enum { CHUNK = 256 * 1024, LAST_NUMBER = 999 };
 
-/* Copies [start, end). A source that is shorter reads as zeros. */
-static int copy_range(int from, int to, off_t start, off_t end, char *buffer) {
-    ssize_t count;
-    for (; start < end; start += count) {
-        size_t wanted = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
-        count = block_read_at(from, buffer, wanted, (uint64_t)start);
-        if (count <= 0) {
-            return (int)count;
-        }
-        if (fullwrite_at(to, buffer, (size_t)count, (uint64_t)start) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* 0, or -1 with errno. */
+/* With its holes; a source that is shorter reads as zeros. 0, or -1 with errno. */
 static int copy_data(int from, int to, off_t size) {
-    char *buffer = malloc(CHUNK);
+    SCOPE_MEMORY char *buffer = malloc(CHUNK);
     off_t at = 0;
-    int result = buffer != NULL ? ftruncate(to, size) : -1;
-    while (result == 0 && at < size) {
+    if (buffer == NULL || ftruncate(to, size) != 0) {
+        return -1;
+    }
+    while (at < size) {
         off_t start = lseek(from, at, SEEK_DATA);
         off_t end = start < 0 ? start : lseek(from, start, SEEK_HOLE);
         if (start < 0 && errno == ENXIO) {
@@ -53,38 +39,20 @@ static int copy_data(int from, int to, off_t size) {
             end = size;
         }
         end = end < size ? end : size;
-        result = start < end ? copy_range(from, to, start, end, buffer) : 0;
+        for (ssize_t count = 1; start < end && count > 0; start += count) {
+            size_t wanted = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
+            count = block_read_at(from, buffer, wanted, (uint64_t)start);
+            if (count < 0 || fullwrite_at(to, buffer, (size_t)count, (uint64_t)start) != 0) {
+                return -1;
+            }
+        }
         at = end > at ? end : size;
     }
-    free(buffer);
-    return result;
-}
-
-/* Compressed, or as it is where that is not to be. 0, or -1 with errno. */
-static int copy_profile(int from, int to, uint64_t size) {
-    const struct compress_source source = {.fd = from, .size = size};
-    enum compress_status status = compress_profile(&source, BLOCK_PACK_LEVEL, to);
-    if (status == COMPRESS_SMALL) {
-        return ftruncate(to, 0) == 0 ? copy_data(from, to, (off_t)size) : -1;
-    }
-    return status == COMPRESS_DONE ? 0 : -1;
-}
-
-/* Only where nobody has the name yet. 0, or -1 with errno. */
-static int rename_new(const char *from, const char *to) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
-        return 0;
-    }
-    if (errno != EINVAL && errno != ENOSYS) {
-        return -1;
-    }
-    if (link(from, to) != 0) { /* a file system without renameat2's flags */
-        return -1;
-    }
-    unlink(from);
     return 0;
 }
 
+/* Only where nobody has the name yet: target, target.SUFFIX, target.SUFFIX.2, ... 0, or -1 with
+ * errno. */
 static int rename_free(const char *from, const char *target, unsigned suffix, char *path,
                        size_t capacity) {
     for (unsigned number = 0; number <= LAST_NUMBER; number++) {
@@ -95,8 +63,14 @@ static int rename_free(const char *from, const char *target, unsigned suffix, ch
             errno = ENAMETOOLONG;
             return -1;
         }
-        if (rename_new(from, path) == 0) {
+        if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
             return 0;
+        }
+        if (errno == EINVAL || errno == ENOSYS) { /* a file system without renameat2's flags */
+            if (link(from, path) == 0) {
+                unlink(from);
+                return 0;
+            }
         }
         if (errno != EEXIST) {
             return -1;
@@ -112,15 +86,16 @@ bool copy_discards(const char *target) {
            stat("/dev/null", &null_status) == 0 && status.st_rdev == null_status.st_rdev;
 }
 
-/* 0, or -1 with errno. */
+/* Compressed, or as it is where that is not to be. 0, or -1 with errno. */
 static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode mode,
                       unsigned suffix, char *path, size_t capacity) {
+    const struct compress_source source = {.fd = fd, .size = size};
     const char *slash = strrchr(target, '/');
     int folder = slash != NULL ? (int)(slash + 1 - target) : 0;
     struct memtrace_owner owner;
     char name[PATH_MAX];
+    enum compress_status status;
     mode_t mask;
-    int reason;
     int result;
     int to;
     if ((size_t)snprintf(name, sizeof name, "%.*s.memtrace-XXXXXX", folder, target) >=
@@ -132,7 +107,11 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
     if (to < 0) {
         return -1;
     }
-    result = copy_profile(fd, to, size);
+    status = compress_profile(&source, BLOCK_PACK_LEVEL, to);
+    result = status == COMPRESS_DONE ? 0 : -1;
+    if (status == COMPRESS_SMALL && ftruncate(to, 0) == 0) {
+        result = copy_data(fd, to, (off_t)size);
+    }
     mask = umask(077);
     umask(mask);
     if (result == 0) {
@@ -151,7 +130,7 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
         result = rename(name, target);
     }
     if (result != 0) {
-        reason = errno;
+        int reason = errno;
         unlink(name);
         errno = reason;
     }
@@ -178,18 +157,14 @@ int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, 
 int copy_live_to(int fd, uint64_t size, const char *target, char *path, size_t capacity,
                  struct error *error) {
     uint32_t state = MEMTRACE_STATE_COPIED; /* the copy is no running program's */
-    ssize_t done = -1;
-    int copy;
     if (copy_region(fd, size, target, COPY_REPLACE, 0, path, capacity, error) != 0) {
         return -1;
     }
-    copy = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (copy >= 0) {
-        done = pwrite(copy, &state, sizeof state, offsetof(struct memtrace_header, state));
-        close(copy);
-    }
-    return done == sizeof state ? 0
-                                : error_set(error, "cannot write %s: %s", path, strerror(errno));
+    SCOPE_FD int copy = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    return copy >= 0 && pwrite(copy, &state, sizeof state,
+                               offsetof(struct memtrace_header, state)) == sizeof state
+               ? 0
+               : error_set(error, "cannot write %s: %s", path, strerror(errno));
 }
 
 int copy_live(const struct claim *claim, char *path, size_t capacity, struct error *error) {

@@ -9,6 +9,15 @@
 
 #include "collect/claim.h"
 
+#include <unistd.h>
+
+/* A file goes to who is to own it (MEMTRACE_OWNER). Without the rights it stays ours. */
+static inline void owner_give(int fd, const struct memtrace_owner *owner) {
+    if (owner->is_set && fchown(fd, owner->uid, owner->gid) != 0) {
+        return;
+    }
+}
+
 enum copy_mode {
     COPY_REPLACE, /* an existing file is replaced */
     COPY_KEEP,    /* an existing file stays: target.SUFFIX, target.SUFFIX.2, … are tried */

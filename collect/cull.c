@@ -256,15 +256,11 @@ int cull_decide(struct cull *cull, struct event *event) {
 
 int cull_write(struct cull *cull, struct recordfile *file, uint64_t time_ns, struct error *error) {
     struct cull_totals *totals = &cull->totals;
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_CULLED,
-                                          .first_ns = time_ns,
-                                          .last_ns = time_ns,
-                                          .items = (uint32_t)totals->count};
-    size_t size = totals->count * sizeof *totals->items;
-    if (totals->count == 0) {
-        return 0;
+    size_t count = totals->count;
+    if (count != 0) {
+        totals->count = 0;
+        numbermap_free(&totals->places);
     }
-    totals->count = 0;
-    numbermap_free(&totals->places);
-    return recordfile_append(file, &block, totals->items, size, error);
+    return recordfile_append_items(file, MEMTRACE_BLOCK_CULLED, time_ns, totals->items, count,
+                                   sizeof *totals->items, error);
 }

@@ -2,6 +2,7 @@
 /* gatherask.c: who asks. See gatherask.h. */
 #include "collect/gatherask.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "collect/clock.h"
 
@@ -56,41 +57,30 @@ static int gatherask_open_folder(struct gatherask *ask) {
 static int connect_in(int folder) {
     struct sockaddr_un address;
     uid_t uid;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    SCOPE_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     gatherask_address(folder, &address);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
-        /* Whoever may write to the folder could have put another socket there. */
-        if (gatherask_peer(fd, &uid) == 0 && (uid == geteuid() || uid == 0 || geteuid() == 0)) {
-            return fd;
-        }
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        return -1;
+    }
+    /* Whoever may write to the folder could have put another socket there. */
+    if (gatherask_peer(fd, &uid) != 0 || (uid != geteuid() && uid != 0 && geteuid() != 0)) {
         errno = EACCES;
+        return -1;
     }
-    if (fd >= 0) {
-        int reason = errno;
-        close(fd);
-        errno = reason;
-    }
-    return -1;
+    return scope_keep(&fd);
 }
 
 int gatherask_begin(struct gatherask *ask, const char *path, const struct programask_wish *wish,
                     struct error *error) {
     struct gatherask_request request = {.magic = GATHERASK_MAGIC, .wish = *wish};
-    char *whole = realpath(path, NULL);
-    int folder;
+    SCOPE_MEMORY char *whole = realpath(path, NULL);
     *ask = GATHERASK_NONE;
     if (whole == NULL) {
         return error_set(error, "%s: %s", path, strerror(errno));
     }
     snprintf(ask->path, sizeof ask->path, "%s", whole);
-    free(whole);
-    folder = gatherask_open_folder(ask);
+    SCOPE_FD int folder = gatherask_open_folder(ask);
     ask->fd = folder >= 0 ? connect_in(folder) : -1;
-    if (folder >= 0) {
-        int reason = errno;
-        close(folder);
-        errno = reason;
-    }
     if (ask->fd < 0) {
         return folder >= 0 && errno == EACCES
                    ? error_set(error, "%s is received by another user's memtrace gather", path)
@@ -111,15 +101,11 @@ int gatherask_begin(struct gatherask *ask, const char *path, const struct progra
 static bool gatherask_is_complete(const char *path) {
     struct memtrace_index_end end;
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool result = fd >= 0 && fstat(fd, &status) == 0 && status.st_size > (off_t)sizeof end &&
-                  block_read_at(fd, &end, sizeof end, (uint64_t)status.st_size - sizeof end) ==
-                      (ssize_t)sizeof end &&
-                  memcmp(end.magic, MEMTRACE_RECORDING_MAGIC, sizeof end.magic) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return result;
+    SCOPE_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_size > (off_t)sizeof end &&
+           block_read_at(fd, &end, sizeof end, (uint64_t)status.st_size - sizeof end) ==
+               (ssize_t)sizeof end &&
+           memcmp(end.magic, MEMTRACE_RECORDING_MAGIC, sizeof end.magic) == 0;
 }
 
 static bool gatherask_answer_with(struct gatherask *ask, struct programask_answer *answer,

@@ -3,6 +3,7 @@
 #include "collect/modulefiles.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "analyze/read/procfile.h"
 #include "analyze/symbol/debugfile.h"
@@ -49,24 +50,20 @@ static struct {
     size_t room;
 } open_files = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static size_t modulefile_most(void) {
-    struct rlimit limit;
-    rlim_t most = OPEN_MOST;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / SHARE < most) {
-        most = limit.rlim_cur / SHARE;
-    }
-    return (size_t)most;
-}
-
 /* Takes the descriptor, or closes it: the file is open by now, or too many are. NULL: not held. */
 static struct modulefile *modulefile_hold(int fd, const struct stat *status) {
     struct modulefile *file = NULL;
+    struct rlimit limit;
+    size_t most = OPEN_MOST;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / SHARE < most) {
+        most = limit.rlim_cur / SHARE;
+    }
     pthread_mutex_lock(&open_files.lock);
     for (size_t i = 0; i < open_files.count && file == NULL; i++) {
         struct modulefile *other = open_files.items[i];
         file = other->device == status->st_dev && other->inode == status->st_ino ? other : NULL;
     }
-    if (file == NULL && open_files.count < modulefile_most() &&
+    if (file == NULL && open_files.count < most &&
         array_grow(&open_files.items, &open_files.room, open_files.count,
                    sizeof *open_files.items) == 0 &&
         (file = malloc(sizeof *file)) != NULL) {
@@ -78,9 +75,7 @@ static struct modulefile *modulefile_hold(int fd, const struct stat *status) {
         file->users++;
     }
     pthread_mutex_unlock(&open_files.lock);
-    if (fd >= 0) {
-        close(fd);
-    }
+    scope_close(&fd);
     return file;
 }
 
@@ -121,13 +116,11 @@ static bool mapped_find(struct procmaps *maps, uint64_t address, struct procmapp
 /* The descriptor of this file if it is the one that is mapped; -1: it is not. Not blocking: another
  * file may have the name by now. */
 static int mapped_try(const struct procmapping *mapped, struct stat *status, const char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 &&
-        (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_ino != mapped->inode)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    SCOPE_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && fstat(fd, status) == 0 && S_ISREG(status->st_mode) &&
+                   status->st_ino == mapped->inode
+               ? scope_keep(&fd)
+               : -1;
 }
 
 /* As the program names it, as the kernel does, as its own file; last by its mapping, which only
@@ -161,59 +154,31 @@ static int mapped_open(pid_t pid, const struct memtrace_module *module,
     return fd;
 }
 
-static void modulefiles_look_at(struct modulefiles *files, pid_t pid, struct procmaps *maps,
-                                const struct memtrace_module *module, uint64_t id) {
-    struct procmapping mapped;
-    struct stat status;
-    int fd = -1;
-    if (id < files->count && files->items[id] == NULL && module->path[0] == '/' &&
-        mapped_find(maps, module->start, &mapped)) {
-        fd = mapped_open(pid, module, &mapped, &status);
-    }
-    if (fd >= 0) {
-        files->items[id] = modulefile_hold(fd, &status);
-    }
-}
-
-static bool modulefiles_make_room(struct modulefiles *files, size_t count) {
-    struct modulefile **grown;
-    if (count <= files->count) {
-        return true;
-    }
-    grown = reallocarray(files->items, count, sizeof(struct modulefile *));
-    if (grown == NULL) {
-        return false;
-    }
-    memset(grown + files->count, 0, (count - files->count) * sizeof(struct modulefile *));
-    files->items = grown;
-    files->count = count;
-    return true;
-}
-
 /* From this id on there are modules that have no record yet, or whose segment is not seen yet. */
 static uint32_t modulefiles_look_at_all(struct modulefiles *files, const struct claim *claim,
                                         const struct profile *profile, struct procmaps *maps,
                                         uint32_t count) {
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_MODULES};
+    const struct memtrace_module *module;
     uint64_t known = 0;
     uint32_t seen = count;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        uint64_t end = (uint64_t)segment->index * segment->leaf_items + segment->item_count;
-        if (segment->kind != MEMTRACE_SEGMENT_MODULES) {
+    while ((module = profile_next(profile, &at)) != NULL) {
+        bool is_there = profile_load_u32(&module->id) == at.number;
+        struct procmapping mapped;
+        struct stat status;
+        int fd = -1;
+        known = at.number >= known ? at.number + 1 : known;
+        if (at.number < files->seen || at.number >= count) {
             continue;
         }
-        known = end > known ? end : known;
-        for (uint32_t place = 0; place < segment->item_count; place++) {
-            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            const struct memtrace_module *module = profile_item(profile, segment, place);
-            if (id < files->seen || id >= count || module == NULL) {
-                continue;
-            }
-            if (profile_load_u32(&module->id) == id) {
-                modulefiles_look_at(files, claim->region.pid, maps, module, id);
-            } else if (id != 0) {
-                seen = id < seen ? (uint32_t)id : seen;
-            }
+        if (is_there && files->items[at.number] == NULL && module->path[0] == '/' &&
+            mapped_find(maps, module->start, &mapped)) {
+            fd = mapped_open(claim->region.pid, module, &mapped, &status);
+        }
+        if (fd >= 0) {
+            files->items[at.number] = modulefile_hold(fd, &status);
+        } else if (!is_there && at.number != 0) {
+            seen = at.number < seen ? (uint32_t)at.number : seen;
         }
     }
     return seen < known ? seen : (uint32_t)known;
@@ -235,15 +200,21 @@ void modulefiles_look(struct modulefiles *files, const struct claim *claim,
     uint32_t count = modulefiles_count(claim);
     uint32_t before = files->seen;
     struct memtrace_recording *recording = claim_recording(claim);
-    struct procmaps maps = {0};
-    if (modulefiles_make_room(files, count) && procmaps_open(&maps, claim->region.pid) == 0) {
+    struct modulefile **grown =
+        count > files->count ? reallocarray(files->items, count, sizeof *grown) : NULL;
+    SCOPE(procmaps_close) struct procmaps maps = {0};
+    if (grown != NULL) {
+        memset(grown + files->count, 0, (count - files->count) * sizeof *grown);
+        files->items = grown;
+        files->count = count;
+    }
+    if (count <= files->count && procmaps_open(&maps, claim->region.pid) == 0) {
         files->seen = modulefiles_look_at_all(files, claim, profile, &maps, count);
         /* An older program's path may take the place of what is said here. */
         if (memchr(recording->path, '\0', sizeof recording->path) != NULL) {
             __atomic_store_n(&recording->modules_seen, files->seen, __ATOMIC_RELEASE);
         }
     }
-    procmaps_close(&maps);
     files->tries = files->seen > before ? 0 : files->tries + 1;
 }
 
@@ -271,38 +242,27 @@ struct embed {
     bool is_in_path[MEMTRACE_FRAME_MODULE_MASK + 1]; /* modules by id */
 };
 
-/* One block. */
-static int embed_piece(struct embed *embed, struct memtrace_embedded *head, const char *path,
-                       const unsigned char *bytes, size_t size) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_FILE,
-                                          .first_ns = embed->time_ns,
-                                          .last_ns = embed->time_ns,
-                                          .items = 1};
-    unsigned char *at = embed->piece;
-    memcpy(at, head, sizeof *head);
-    at += sizeof *head;
-    memcpy(at, path, head->path_size);
-    at += head->path_size;
-    memcpy(at, bytes, size);
-    at += size;
-    return recordfile_append(embed->file, &block, embed->piece, (size_t)(at - embed->piece),
-                             embed->error);
-}
-
-static int embed_file(struct embed *embed, enum memtrace_embedded_what what, const char *path,
-                      const unsigned char *bytes, size_t size) {
+/* In blocks of PIECE_BYTES. */
+static int embed_file(struct embed *embed, enum memtrace_embedded_what what, const void *bytes,
+                      size_t size) {
+    const char *path = embed->module->path;
     /* No number of this recording's: the same file is the same bytes in others, too, and goes over
      * a network once (stream/reuse). */
     struct memtrace_embedded head = {.what = what,
                                      .size = size,
                                      .build_id_size = embed->module->build_id_size,
                                      .path_size = (uint32_t)strlen(path) + 1};
+    size_t before = sizeof head + head.path_size;
     int result = 0;
     memcpy(head.build_id, embed->module->build_id, sizeof head.build_id);
     for (head.offset = 0; head.offset < size && result == 0; head.offset += PIECE_BYTES) {
         size_t left = size - head.offset;
-        result = embed_piece(embed, &head, path, bytes + head.offset,
-                             left < PIECE_BYTES ? left : PIECE_BYTES);
+        size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        memcpy(embed->piece, &head, sizeof head);
+        memcpy(embed->piece + sizeof head, path, head.path_size);
+        memcpy(embed->piece + before, (const char *)bytes + head.offset, piece);
+        result = recordfile_append_items(embed->file, MEMTRACE_BLOCK_FILE, embed->time_ns,
+                                         embed->piece, 1, before + piece, embed->error);
     }
     return result;
 }
@@ -321,21 +281,7 @@ static bool subset_keeps(const char *name, bool with_debug) {
     return with_debug && debugimage_is_needed(name);
 }
 
-/* The bytes as they stand in the file, which `from` keeps. */
-static int subset_contents(Elf_Scn *from, Elf_Scn *to) {
-    Elf_Data *data = elf_rawdata(from, NULL);
-    Elf_Data *copy = elf_newdata(to);
-    if (data == NULL || copy == NULL) {
-        return -1;
-    }
-    *copy = (Elf_Data){.d_buf = data->d_buf,
-                       .d_type = ELF_T_BYTE,
-                       .d_size = data->d_size,
-                       .d_align = 1,
-                       .d_version = EV_CURRENT};
-    return 0;
-}
-
+/* Contents are the bytes as they stand in the file, which `from` keeps. */
 static int subset_section(Elf_Scn *from, Elf *to, const char *name, bool with_debug,
                           uint64_t *offset) {
     Elf_Scn *made = elf_newscn(to);
@@ -343,15 +289,21 @@ static int subset_section(Elf_Scn *from, Elf *to, const char *name, bool with_de
     if (made == NULL || gelf_getshdr(from, &header) == NULL) {
         return -1;
     }
-    if (header.sh_type != SHT_NOBITS && header.sh_type != SHT_NULL) {
-        if (subset_keeps(name, with_debug)) {
-            *offset = (*offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
-            if (subset_contents(from, made) != 0) {
-                return -1;
-            }
-        } else {
-            header.sh_type = SHT_NOBITS;
+    if (header.sh_type != SHT_NOBITS && header.sh_type != SHT_NULL &&
+        !subset_keeps(name, with_debug)) {
+        header.sh_type = SHT_NOBITS;
+    } else if (header.sh_type != SHT_NOBITS && header.sh_type != SHT_NULL) {
+        const Elf_Data *data = elf_rawdata(from, NULL);
+        Elf_Data *copy = elf_newdata(made);
+        if (data == NULL || copy == NULL) {
+            return -1;
         }
+        *offset = (*offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+        *copy = (Elf_Data){.d_buf = data->d_buf,
+                           .d_type = ELF_T_BYTE,
+                           .d_size = data->d_size,
+                           .d_align = 1,
+                           .d_version = EV_CURRENT};
     }
     header.sh_offset = *offset;
     *offset += header.sh_type != SHT_NOBITS ? header.sh_size : 0;
@@ -403,9 +355,16 @@ static int subset_copy(Elf *from, Elf *to, bool with_debug) {
     return gelf_update_ehdr(to, &header) != 0 && elf_update(to, ELF_C_WRITE) > 0 ? 0 : -1;
 }
 
-static int subset_read(int fd, unsigned char **bytes, size_t *size) {
+/* Fills *bytes and *size (free() it) with a file that has all sections of `from` at their addresses
+ * and its build-id; only symbol tables, with_debug: and debug information, have contents. 0, or -1:
+ * not an ELF file that can be copied, or no memory. */
+static int subset_make(Elf *from, bool with_debug, unsigned char **bytes, size_t *size) {
+    SCOPE_FD int fd = memfd_create("memtrace-symbols", MFD_CLOEXEC);
+    Elf *to = fd >= 0 ? elf_begin(fd, ELF_C_WRITE, NULL) : NULL;
+    int result = to != NULL ? subset_copy(from, to, with_debug) : -1;
     struct stat status;
-    if (fstat(fd, &status) != 0) {
+    elf_end(to);
+    if (result != 0 || fstat(fd, &status) != 0) {
         return -1;
     }
     *size = (size_t)status.st_size;
@@ -415,25 +374,6 @@ static int subset_read(int fd, unsigned char **bytes, size_t *size) {
         return -1;
     }
     return 0;
-}
-
-/* Fills *bytes and *size (free() it) with a file that has all sections of `from` at their addresses
- * and its build-id; only symbol tables, with_debug: and debug information, have contents. 0, or -1:
- * not an ELF file that can be copied, or no memory. */
-static int subset_make(Elf *from, bool with_debug, unsigned char **bytes, size_t *size) {
-    int fd = memfd_create("memtrace-symbols", MFD_CLOEXEC);
-    Elf *to = fd >= 0 ? elf_begin(fd, ELF_C_WRITE, NULL) : NULL;
-    int result = to != NULL ? subset_copy(from, to, with_debug) : -1;
-    if (to != NULL) {
-        elf_end(to);
-    }
-    if (result == 0) {
-        result = subset_read(fd, bytes, size);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return result;
 }
 
 /* ---- What of a module goes in ---- */
@@ -463,33 +403,15 @@ static int embed_symbols(struct embed *embed, const char *path, bool with_system
         embed->left_out++;
     } else {
         embed->symbol_bytes += size;
-        result = embed_file(embed, MEMTRACE_EMBEDDED_SYMBOLS, embed->module->path, bytes, size);
+        result = embed_file(embed, MEMTRACE_EMBEDDED_SYMBOLS, bytes, size);
     }
     free(bytes);
     debugfile_close(&elf);
     return result;
 }
 
-static int embed_whole(struct embed *embed, const char *path) {
-    struct debugfile_elf elf;
-    const char *bytes;
-    size_t size = 0;
-    int result = 0;
-    if (debugfile_open(path, &elf, NULL) != 0) {
-        return 0;
-    }
-    bytes = elf_rawfile(elf.elf, &size);
-    if (bytes == NULL || size > WHOLE_MOST) {
-        embed->left_out++;
-    } else {
-        result = embed_file(embed, MEMTRACE_EMBEDDED_WHOLE, embed->module->path,
-                            (const unsigned char *)bytes, size);
-    }
-    debugfile_close(&elf);
-    return result;
-}
-
-/* At its path, or what is held of it. A path alone says little of a file without a build-id. */
+/* A file at the module's path, or what is held of it. A path alone says little of a file without a
+ * build-id. */
 static int embed_find(const struct embed *embed, struct debugfile_paths *paths) {
     const struct memtrace_module *module = embed->module;
     struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
@@ -511,7 +433,8 @@ static int embed_find(const struct embed *embed, struct debugfile_paths *paths) 
 
 /* The module's own file if all is wanted, and the one with its debug information as symbols. */
 static int embed_module(struct embed *embed, enum memtrace_embed what) {
-    struct debugfile_paths paths;
+    SCOPE(debugfile_free) struct debugfile_paths paths = {0};
+    struct debugfile_elf elf;
     const char *symbols;
     int result = 0;
     if (embed_find(embed, &paths) != 0) {
@@ -519,14 +442,21 @@ static int embed_module(struct embed *embed, enum memtrace_embed what) {
     }
     symbols = paths.debug != NULL ? paths.debug : paths.object;
     if (what == MEMTRACE_EMBED_ALL && paths.object != NULL) {
-        result = embed_whole(embed, paths.object);
+        if (debugfile_open(paths.object, &elf, NULL) == 0) {
+            size_t size = 0;
+            const char *bytes = elf_rawfile(elf.elf, &size);
+            if (bytes == NULL || size > WHOLE_MOST) {
+                embed->left_out++;
+            } else {
+                result = embed_file(embed, MEMTRACE_EMBEDDED_WHOLE, bytes, size);
+            }
+            debugfile_close(&elf);
+        }
         symbols = paths.debug != NULL && strcmp(paths.debug, paths.object) != 0 ? symbols : NULL;
     }
-    if (result == 0 && symbols != NULL) {
-        result = embed_symbols(embed, symbols, what == MEMTRACE_EMBED_ALL);
-    }
-    debugfile_free(&paths);
-    return result;
+    return result == 0 && symbols != NULL
+               ? embed_symbols(embed, symbols, what == MEMTRACE_EMBED_ALL)
+               : result;
 }
 
 /* Without a build-id the name has to do. */
@@ -540,20 +470,12 @@ static bool embed_is_same(const struct memtrace_module *other,
 
 /* Whether a module of this file came before this place: one that was loaded several times. */
 static bool embed_came_before(const struct embed *embed, const struct profile *profile) {
-    const struct memtrace_module *module = embed->module;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
-            const struct memtrace_module *other = profile_item(profile, segment, place);
-            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            if (id == module->id) {
-                return false;
-            }
-            if (other != NULL && id <= MEMTRACE_FRAME_MODULE_MASK && embed->is_in_path[id] &&
-                embed_is_same(other, module)) {
-                return true;
-            }
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_MODULES};
+    const struct memtrace_module *other;
+    while ((other = profile_next(profile, &at)) != NULL && at.number != embed->module->id) {
+        if (at.number <= MEMTRACE_FRAME_MODULE_MASK && embed->is_in_path[at.number] &&
+            embed_is_same(other, embed->module)) {
+            return true;
         }
     }
     return false;
@@ -562,7 +484,7 @@ static bool embed_came_before(const struct embed *embed, const struct profile *p
 /* A copy whose path ends and whose build-id is no longer than it can be; false: no module. */
 static bool embed_take(const struct memtrace_module *there, uint64_t id,
                        struct memtrace_module *module) {
-    if (there == NULL || id == 0 || profile_load_u32(&there->id) != id) {
+    if (id == 0 || profile_load_u32(&there->id) != id) {
         return false;
     }
     *module = *there;
@@ -571,11 +493,7 @@ static bool embed_take(const struct memtrace_module *there, uint64_t id,
            module->build_id_size <= sizeof module->build_id;
 }
 
-static void embed_note_frame(struct embed *embed, uint64_t frame) {
-    embed->is_in_path[(frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK] = true;
-}
-
-/* The table has all that was loaded. */
+/* Of which modules there are frames: the table has all that was loaded. */
 static void embed_note_paths(struct embed *embed, const struct profile *profile) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
@@ -584,11 +502,16 @@ static void embed_note_paths(struct embed *embed, const struct profile *profile)
         for (uint32_t place = 0; (is_tree || is_paths) && place < segment->item_count; place++) {
             const struct memtrace_path *path =
                 is_paths ? profile_item(profile, segment, place) : NULL;
-            struct memtrace_node node;
-            if (is_tree && profile_node(profile, segment, place, &node)) {
-                embed_note_frame(embed, node.frame);
-            } else if (path != NULL) {
-                embed_note_frame(embed, profile_load_u64(&path->frame));
+            struct memtrace_node node = {0};
+            uint64_t frame = path != NULL ? profile_load_u64(&path->frame) : 0;
+            bool is_there = path != NULL;
+            if (is_tree) {
+                is_there = profile_node(profile, segment, place, &node);
+                frame = node.frame;
+            }
+            if (is_there) {
+                embed->is_in_path[(frame >> MEMTRACE_FRAME_MODULE_SHIFT) &
+                                  MEMTRACE_FRAME_MODULE_MASK] = true;
             }
         }
     }
@@ -598,32 +521,31 @@ int modulefiles_embed(const struct modulefiles *held, const struct profile *prof
                       enum memtrace_embed what, struct recordfile *file, uint64_t time_ns,
                       unsigned *left_out, struct error *error) {
     struct memtrace_module module;
-    struct embed embed = {
-        .module = &module, .held = held, .file = file, .error = error, .time_ns = time_ns};
+    SCOPE_MEMORY unsigned char *piece =
+        malloc(PIECE_BYTES + sizeof(struct memtrace_embedded) + sizeof module.path);
+    struct embed embed = {.module = &module,
+                          .held = held,
+                          .file = file,
+                          .error = error,
+                          .time_ns = time_ns,
+                          .piece = piece};
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_MODULES};
+    const struct memtrace_module *there;
     int result = 0;
     *left_out = 0;
     if (what == MEMTRACE_EMBED_NONE) {
         return 0;
     }
-    embed.piece = malloc(PIECE_BYTES + sizeof(struct memtrace_embedded) + sizeof module.path);
-    if (embed.piece == NULL) {
+    if (piece == NULL) {
         return error_set(error, "out of memory while recording");
     }
     embed_note_paths(&embed, profile);
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0; segment->kind == MEMTRACE_SEGMENT_MODULES && result == 0 &&
-                                 place < segment->item_count;
-             place++) {
-            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            if (id <= MEMTRACE_FRAME_MODULE_MASK && embed.is_in_path[id] &&
-                embed_take(profile_item(profile, segment, place), id, &module) &&
-                !embed_came_before(&embed, profile)) {
-                result = embed_module(&embed, what);
-            }
+    while (result == 0 && (there = profile_next(profile, &at)) != NULL) {
+        if (at.number <= MEMTRACE_FRAME_MODULE_MASK && embed.is_in_path[at.number] &&
+            embed_take(there, at.number, &module) && !embed_came_before(&embed, profile)) {
+            result = embed_module(&embed, what);
         }
     }
     *left_out = embed.left_out;
-    free(embed.piece);
     return result;
 }

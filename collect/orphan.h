@@ -2,7 +2,7 @@
 /*
  * orphan.h: programs that record and whose collector has died get another one.
  *
- * Called by collect/recover for the regions of running programs, and by collect/recordask.
+ * Called by collect/recover for the regions of running programs, and by collect/programask.
  */
 #ifndef COLLECT_ORPHAN_H
 #define COLLECT_ORPHAN_H

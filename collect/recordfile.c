@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/filemode.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "analyze/read/nodecode.h"
 
@@ -166,6 +167,14 @@ int recordfile_append(struct recordfile *file, struct memtrace_block_header *blo
     return 0;
 }
 
+int recordfile_append_items(struct recordfile *file, enum memtrace_block_kind kind,
+                            uint64_t time_ns, const void *items, size_t count, size_t item_size,
+                            struct error *error) {
+    struct memtrace_block_header block = {
+        .kind = (uint16_t)kind, .first_ns = time_ns, .last_ns = time_ns, .items = (uint32_t)count};
+    return count != 0 ? recordfile_append(file, &block, items, count * item_size, error) : 0;
+}
+
 int recordfile_append_nodes(struct recordfile *file, const struct memtrace_recording_node *nodes,
                             size_t count, uint64_t time_ns, struct error *error) {
     struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_NODES,
@@ -173,12 +182,13 @@ int recordfile_append_nodes(struct recordfile *file, const struct memtrace_recor
                                           .last_ns = time_ns,
                                           .items = (uint32_t)count};
     struct varint_writer payload = {0};
-    int result = 0;
-    if (count != 0) {
-        result = nodecode_pack(nodes, count, &payload) == 0
-                     ? recordfile_append(file, &block, payload.bytes, payload.size, error)
-                     : error_set(error, "out of memory");
+    int result;
+    if (count == 0) {
+        return 0;
     }
+    result = nodecode_pack(nodes, count, &payload) == 0
+                 ? recordfile_append(file, &block, payload.bytes, payload.size, error)
+                 : error_set(error, "out of memory");
     free(payload.bytes);
     return result;
 }
@@ -218,9 +228,9 @@ int recordfile_create(struct recordfile *file, const char *path, enum recordfile
     return 0;
 }
 
-/* The blocks to go on behind: without an index, and without a last one that does not add up.
- * SIZE_MAX: there is no memory to see which. */
-static size_t count_kept(const struct recording *there) {
+/* Cuts the file behind its last good block, without an index, and takes over what is known of the
+ * others. */
+static int recordfile_take_over(struct recordfile *file, const struct recording *there) {
     struct recording_buffer buffer = {0};
     size_t count = there->block_count;
     int result = 0;
@@ -230,13 +240,7 @@ static size_t count_kept(const struct recording *there) {
         count--;
     }
     recording_buffer_free(&buffer);
-    return result == RECORDING_NO_MEMORY ? SIZE_MAX : count;
-}
-
-/* Cuts the file behind its last good block and takes over what is known of the others. */
-static int recordfile_take_over(struct recordfile *file, const struct recording *there) {
-    size_t count = count_kept(there);
-    if (count == SIZE_MAX) {
+    if (result == RECORDING_NO_MEMORY) {
         errno = ENOMEM;
         return -1;
     }
@@ -252,31 +256,6 @@ static int recordfile_take_over(struct recordfile *file, const struct recording 
     return ftruncate(file->fd, (off_t)file->size);
 }
 
-static int recordfile_resume_locked(struct recordfile *file, const char *path,
-                                    const struct memtrace_recording_header *header,
-                                    const struct memtrace_header *program, struct recording **there,
-                                    struct error *error) {
-    *file = RECORDFILE_NONE;
-    snprintf(file->path, sizeof file->path, "%s", path);
-    *there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
-    if (*there == NULL || (*there)->header.pid != header->pid ||
-        (*there)->header.process_start_ticks != header->process_start_ticks ||
-        (*there)->program.start_monotonic_ns != program->start_monotonic_ns) {
-        recording_close(*there);
-        *there = NULL;
-        return 0;
-    }
-    file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file->fd < 0 || recordfile_take_over(file, *there) != 0) {
-        failed(file, error);
-        recordfile_release(file);
-        recording_close(*there);
-        *there = NULL;
-        return -1;
-    }
-    return 1;
-}
-
 int recordfile_lock(const char *path) {
     const struct timespec pause = {.tv_nsec = 5000000};
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -290,11 +269,23 @@ int recordfile_resume(struct recordfile *file, const char *path,
                       const struct memtrace_recording_header *header,
                       const struct memtrace_header *program, struct recording **there,
                       struct error *error) {
-    int lock = recordfile_lock(path); /* nobody frees what was sent meanwhile (stream/punch) */
-    int result = recordfile_resume_locked(file, path, header, program, there, error);
-    if (lock >= 0) {
-        close(lock);
+    SCOPE_FD int lock = recordfile_lock(path); /* nobody frees what was sent meanwhile (punch.h) */
+    int result = 0;
+    *file = RECORDFILE_NONE;
+    snprintf(file->path, sizeof file->path, "%s", path);
+    *there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
+    if (*there != NULL && (*there)->header.pid == header->pid &&
+        (*there)->header.process_start_ticks == header->process_start_ticks &&
+        (*there)->program.start_monotonic_ns == program->start_monotonic_ns) {
+        file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (file->fd >= 0 && recordfile_take_over(file, *there) == 0) {
+            return 1;
+        }
+        result = failed(file, error);
+        recordfile_release(file);
     }
+    recording_close(*there);
+    *there = NULL;
     return result;
 }
 
@@ -305,20 +296,18 @@ int recordfile_close(struct recordfile *file, struct error *error) {
     struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_INDEX,
                                           .items = (uint32_t)file->index_count};
     size_t count = file->index_count;
-    struct memtrace_index_entry *entries = malloc((count + 1) * sizeof *entries);
+    SCOPE_MEMORY struct memtrace_index_entry *entries = malloc((count + 1) * sizeof *entries);
     struct iovec parts[] = {{&end, sizeof end}};
     uint64_t size = file->size;
-    int result = -1;
+    int result;
     recordfile_reserve(file, 0);
     memcpy(end.magic, MEMTRACE_RECORDING_MAGIC, sizeof end.magic);
-    if (entries == NULL) {
-        error_set(error, "out of memory while recording");
-    } else {
-        if (count != 0) {
-            memcpy(entries, file->index, count * sizeof *entries);
-        }
-        result = recordfile_append(file, &block, entries, count * sizeof *entries, error);
+    if (entries != NULL && count != 0) {
+        memcpy(entries, file->index, count * sizeof *entries);
     }
+    result = entries != NULL
+                 ? recordfile_append(file, &block, entries, count * sizeof *entries, error)
+                 : error_set(error, "out of memory while recording");
     if (result == 0 && recordfile_write(file, parts, 1) != 0) {
         result = failed(file, error);
         if (ftruncate(file->fd, (off_t)size) == 0) {
@@ -328,7 +317,6 @@ int recordfile_close(struct recordfile *file, struct error *error) {
     if (file->reserved != 0 && ftruncate(file->fd, (off_t)file->size) != 0) {
         result = failed(file, error); /* what was reserved and not needed is to be free again */
     }
-    free(entries);
     recordfile_release(file);
     return result;
 }

@@ -61,6 +61,11 @@ void recordfile_reserve(struct recordfile *file, uint64_t bytes);
 int recordfile_append(struct recordfile *file, struct memtrace_block_header *block,
                       const void *payload, size_t size, struct error *error);
 
+/* The same of items of one size, of this time; nothing where there are none. */
+int recordfile_append_items(struct recordfile *file, enum memtrace_block_kind kind,
+                            uint64_t time_ns, const void *items, size_t count, size_t item_size,
+                            struct error *error);
+
 /* Appends a block of nodes, parents first; nothing where there are none. 0 or -1. */
 int recordfile_append_nodes(struct recordfile *file, const struct memtrace_recording_node *nodes,
                             size_t count, uint64_t time_ns, struct error *error);

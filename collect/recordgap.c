@@ -68,18 +68,15 @@ void recordgap_stop(struct recordgap *gap, uint64_t time_ns) {
 
 /* ---- Gaps ---- */
 
-static uint32_t recordgap_narrow(uint64_t count) {
-    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-}
-
 static int recordgap_append(struct recordgap *gap, struct recordevents *events,
                             const struct memtrace_gap *what) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_GAP,
-                                          .first_ns = what->from_ns,
-                                          .last_ns = what->to_ns,
-                                          .items = 1,
-                                          .allocs = recordgap_narrow(gap->told_allocs),
-                                          .frees = recordgap_narrow(gap->told_frees)};
+    struct memtrace_block_header block = {
+        .kind = MEMTRACE_BLOCK_GAP,
+        .first_ns = what->from_ns,
+        .last_ns = what->to_ns,
+        .items = 1,
+        .allocs = gap->told_allocs < UINT32_MAX ? (uint32_t)gap->told_allocs : UINT32_MAX,
+        .frees = gap->told_frees < UINT32_MAX ? (uint32_t)gap->told_frees : UINT32_MAX};
     return recordfile_append(&events->parts.file, &block, what, sizeof *what, events->error);
 }
 
@@ -108,32 +105,22 @@ int recordgap_write(struct recordgap *gap, struct recordevents *events, bool end
 
 /* ---- Totals ---- */
 
-/* Whether the program counts what was to be recorded, all of it and nothing else. */
-static bool counts_the_same(const struct recordevents *events) {
-    const struct memtrace_recording *recording = events->recording;
-    const struct memtrace_header *header = events->claim->header;
-    uint32_t partly = MEMTRACE_RECORDING_MIDWAY | MEMTRACE_RECORDING_MODULES;
-    return (recording->flags & partly) == 0 && (header->flags & MEMTRACE_FLAG_SAMPLED) == 0 &&
-           recording->size_least == 0 && recording->size_most == 0 && recording->duration_ns == 0;
-}
-
-static int note_contexts(struct recordevents *events, const struct model *model) {
+/* 0 or -1. */
+static int append_totals(struct recordevents *events, const struct model *model) {
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_TOTALS,
+                                          .items = (uint32_t)model->context_count};
+    struct varint_writer bytes = {0};
+    int result;
     for (size_t i = 0; i < model->context_count; i++) {
         if (!recordtables_has(&events->tables, model->contexts[i].id) &&
             recordtables_note(&events->tables, model->contexts[i].id) < 0) {
             return error_set(events->error, "out of memory while recording");
         }
     }
-    return recordparts_write_nodes(&events->parts);
-}
-
-static int append_totals(struct recordevents *events, const struct model *model) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_TOTALS,
-                                          .first_ns = claim_time_ns(events->claim),
-                                          .items = (uint32_t)model->context_count};
-    struct varint_writer bytes = {0};
-    int result;
-    block.last_ns = block.first_ns;
+    if (recordparts_write_nodes(&events->parts) != 0) {
+        return -1;
+    }
+    block.first_ns = block.last_ns = claim_time_ns(events->claim);
     result = recorded_pack_totals(model, &bytes) != 0
                  ? error_set(events->error, "out of memory while recording")
              : bytes.size > MEMTRACE_BLOCK_MOST
@@ -145,20 +132,23 @@ static int append_totals(struct recordevents *events, const struct model *model)
 }
 
 int recordgap_write_totals(struct recordgap *gap, struct recordevents *events) {
+    const struct memtrace_recording *recording = events->recording;
+    uint32_t partly = MEMTRACE_RECORDING_MIDWAY | MEMTRACE_RECORDING_MODULES;
+    /* The program counts what was to be recorded, all of it and nothing else. */
+    bool counts_the_same = (recording->flags & partly) == 0 &&
+                           (events->claim->header->flags & MEMTRACE_FLAG_SAMPLED) == 0 &&
+                           recording->size_least == 0 && recording->size_most == 0 &&
+                           recording->duration_ns == 0;
     struct model *model;
-    int result = 0;
-    bool is_thinned = (events->recording->flags & MEMTRACE_RECORDING_THINNED) != 0;
-    if ((!gap->any && !is_thinned) || !counts_the_same(events)) {
+    int result;
+    if ((!gap->any && (recording->flags & MEMTRACE_RECORDING_THINNED) == 0) || !counts_the_same) {
         return 0;
     }
     model = model_load(events->profile, events->error);
     if (model == NULL) {
         return -1;
     }
-    if (model->context_count != 0) {
-        result = note_contexts(events, model);
-        result = result == 0 ? append_totals(events, model) : result;
-    }
+    result = model->context_count != 0 ? append_totals(events, model) : 0;
     model_free(model);
     return result;
 }

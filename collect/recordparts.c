@@ -3,7 +3,8 @@
 #include "collect/recordparts.h"
 
 #include "analyze/base/pathname.h"
-#include "collect/owner.h"
+#include "analyze/base/scope.h"
+#include "collect/copy.h"
 #include "collect/runfolder.h"
 
 #include <errno.h>
@@ -17,10 +18,9 @@
 
 static int recordparts_write_names(struct recordparts *parts) {
     uint64_t time_ns = claim_time_ns(parts->claim);
-    if (recordtables_write_modules(parts->tables, &parts->file, time_ns, parts->error) != 0) {
-        return -1;
-    }
-    return recordtables_write_pools(parts->tables, &parts->file, time_ns, parts->error);
+    return recordtables_write_modules(parts->tables, &parts->file, time_ns, parts->error) != 0
+               ? -1
+               : recordtables_write_pools(parts->tables, &parts->file, time_ns, parts->error);
 }
 
 /* Modules and pools first, which the frames of the nodes name. */
@@ -28,35 +28,31 @@ int recordparts_write_nodes(struct recordparts *parts) {
     if (parts->tables->node_count == 0) {
         return 0;
     }
-    if (recordparts_write_names(parts) != 0) {
-        return -1;
-    }
-    return recordtables_write_nodes(parts->tables, &parts->file, claim_time_ns(parts->claim),
-                                    parts->error);
+    return recordparts_write_names(parts) != 0
+               ? -1
+               : recordtables_write_nodes(parts->tables, &parts->file, claim_time_ns(parts->claim),
+                                          parts->error);
 }
 
 static int write_program(struct recordparts *parts) {
     struct memtrace_header program;
-    uint64_t time_ns = claim_time_ns(parts->claim);
-    struct memtrace_block_header block = {
-        .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
     claim_copy_header(parts->claim, &program);
     if (parts->is_left && program.state == MEMTRACE_STATE_RUNNING) {
         program.state = MEMTRACE_STATE_COPIED; /* the program goes on without it */
     }
-    if (claim_is_cut(parts->claim,
-                     MEMTRACE_HEADER_SIZE)) { /* what was written before stays the last word */
-        return 0;
+    if (claim_is_cut(parts->claim, MEMTRACE_HEADER_SIZE)) {
+        return 0; /* what was written before stays the last word */
     }
-    return recordfile_append(&parts->file, &block, &program, sizeof program, parts->error);
+    return recordfile_append_items(&parts->file, MEMTRACE_BLOCK_PROGRAM,
+                                   claim_time_ns(parts->claim), &program, 1, sizeof program,
+                                   parts->error);
 }
 
 int recordparts_write_tables(struct recordparts *parts) {
-    if (recordparts_write_names(parts) != 0 || write_program(parts) != 0) {
-        return -1;
-    }
-    return recordtables_write_threads(parts->tables, &parts->file, claim_time_ns(parts->claim),
-                                      parts->error);
+    return recordparts_write_names(parts) != 0 || write_program(parts) != 0
+               ? -1
+               : recordtables_write_threads(parts->tables, &parts->file,
+                                            claim_time_ns(parts->claim), parts->error);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -75,18 +71,20 @@ void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, 
 
 void (*recordparts_opened)(const char *path);
 
-static void tell_opened(const struct recordparts *parts) {
-    if (recordparts_opened != NULL) {
-        recordparts_opened(parts->file.path);
-    }
-}
-
 /* What is written when nothing more can be: a mark, the program, its threads, and of each context
  * what it cost (collect/recordgap). */
 enum { RESERVE = 64 << 10, RESERVE_CONTEXT = 20 };
 
 void recordparts_reserve(struct recordparts *parts) {
     recordfile_reserve(&parts->file, RESERVE + parts->tables->noted_count * RESERVE_CONTEXT);
+}
+
+/* The file that is written from here on. */
+static void recordparts_begin(struct recordparts *parts) {
+    recordparts_reserve(parts);
+    if (recordparts_opened != NULL) {
+        recordparts_opened(parts->file.path);
+    }
 }
 
 /* What another process of the run has left there. */
@@ -103,58 +101,45 @@ static bool is_to_stay(const struct recordparts *parts, const char *path) {
     return stays;
 }
 
-/* Whether the name still is that of the open file. */
-static bool is_same_file(int fd, const char *path) {
-    struct stat ours;
-    struct stat there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
-           ours.st_ino == there.st_ino;
-}
-
 /* The first part decides where the others are. Another process of the run may do so, too: who comes
  * first has the name. */
 static int create_first(struct recordparts *parts) {
     char path[sizeof parts->file.path];
     enum recordfile_older older = RECORDFILE_KEEP;
-    int lock = -1;
-    int result;
+    SCOPE_FD int lock = -1;
     recordparts_path(parts, 0, path, sizeof path);
     if (access(path, F_OK) == 0) {
+        struct stat ours;
+        struct stat there;
         lock = recordfile_lock(path);
         if (is_to_stay(parts, path)) {
             runfolder_path_beside(path, parts->claim->header, ".mtr", parts->path,
                                   sizeof parts->recording->path);
             recordparts_path(parts, 0, path, sizeof path);
-        } else if (lock < 0 || is_same_file(lock, path)) {
-            older = RECORDFILE_REPLACE;
+        } else if (lock < 0 || (fstat(lock, &ours) == 0 && lstat(path, &there) == 0 &&
+                                ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)) {
+            older = RECORDFILE_REPLACE; /* nobody else has the name by now */
         }
     }
-    result = recordfile_create(&parts->file, path, older, &parts->header, parts->error);
-    if (lock >= 0) {
-        close(lock);
-    }
-    return result;
-}
-
-static int create_file(struct recordparts *parts) {
-    enum { TRIES = 8 };
-    char path[sizeof parts->file.path];
-    int result;
-    if (parts->header.part != 0) {
-        recordparts_path(parts, parts->header.part, path, sizeof path);
-        return recordfile_create(&parts->file, path, RECORDFILE_REPLACE, &parts->header,
-                                 parts->error);
-    }
-    result = create_first(parts);
-    for (int tries = 1; tries < TRIES && result != 0 && parts->file.reason == EEXIST; tries++) {
-        *parts->error = (struct error){""};
-        result = create_first(parts);
-    }
-    return result;
+    return recordfile_create(&parts->file, path, older, &parts->header, parts->error);
 }
 
 static int recordparts_create(struct recordparts *parts) {
-    if (create_file(parts) != 0) {
+    enum { TRIES = 8 };
+    char path[sizeof parts->file.path];
+    int result = -1;
+    if (parts->header.part != 0) {
+        recordparts_path(parts, parts->header.part, path, sizeof path);
+        result =
+            recordfile_create(&parts->file, path, RECORDFILE_REPLACE, &parts->header, parts->error);
+    } else {
+        result = create_first(parts);
+        for (int tries = 1; tries < TRIES && result != 0 && parts->file.reason == EEXIST; tries++) {
+            *parts->error = (struct error){""};
+            result = create_first(parts);
+        }
+    }
+    if (result != 0) {
         return -1;
     }
     if (!parts->claim->is_outside) {
@@ -166,16 +151,12 @@ static int recordparts_create(struct recordparts *parts) {
         return -1;
     }
     parts->start_bytes = parts->file.size;
-    recordparts_reserve(parts);
-    tell_opened(parts);
+    recordparts_begin(parts);
     return 0;
 }
 
 int recordparts_close(struct recordparts *parts) {
-    if (recordparts_write_tables(parts) != 0) {
-        return -1;
-    }
-    return recordfile_close(&parts->file, parts->error);
+    return recordparts_write_tables(parts) != 0 ? -1 : recordfile_close(&parts->file, parts->error);
 }
 
 int recordparts_rotate(struct recordparts *parts) {
@@ -214,8 +195,7 @@ static int recordparts_resume(struct recordparts *parts) {
         result = error_set(parts->error, "out of memory while recording");
     }
     if (result > 0) {
-        recordparts_reserve(parts);
-        tell_opened(parts);
+        recordparts_begin(parts);
     }
     recording_close(there);
     return result;

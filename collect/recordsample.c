@@ -2,6 +2,8 @@
 /* recordsample.c: samples of a process. See recordsample.h. */
 #include "collect/recordsample.h"
 
+#include "analyze/base/scope.h"
+#include "analyze/read/procfile.h"
 #include "collect/clock.h"
 
 #include <fcntl.h>
@@ -29,56 +31,40 @@ enum {
 
 /* --- numbers of the process ------------------------------------------------------------------- */
 
-static int open_proc(pid_t pid, const char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 /* The file that tells the memory of the process's cgroup: version 2, else version 1. */
 static int open_cgroup(pid_t pid) {
     char line[4096];
-    char path[4200];
-    FILE *list;
+    SCOPE_FILE FILE *list = procfile_text("/proc/%ld/cgroup", (long)pid);
     int fd = -1;
-    snprintf(path, sizeof path, "/proc/%ld/cgroup", (long)pid);
-    list = fopen(path, "re");
     while (list != NULL && fd < 0 && fgets(line, sizeof line, list) != NULL) {
-        char *group = strrchr(line, ':');
+        const char *group = strrchr(line, ':');
+        char path[sizeof line + 64];
         line[strcspn(line, "\n")] = '\0';
-        if (group == NULL) {
-            continue;
-        }
-        if (strncmp(line, "0::", 3) == 0) {
+        if (group != NULL && strncmp(line, "0::", 3) == 0) {
             snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", group + 1);
-        } else if (strstr(line, ":memory:") != NULL) {
+        } else if (group != NULL && strstr(line, ":memory:") != NULL) {
             snprintf(path, sizeof path, "/sys/fs/cgroup/memory%s/memory.usage_in_bytes", group + 1);
         } else {
             continue;
         }
         fd = open(path, O_RDONLY | O_CLOEXEC);
     }
-    if (list != NULL) {
-        fclose(list);
-    }
     return fd;
 }
 
 void recordsample_open(struct recordsample *sample, pid_t pid) {
-    *sample = (struct recordsample){.pid = pid,
-                                    .statm = open_proc(pid, "statm"),
-                                    .status = open_proc(pid, "status"),
-                                    .cgroup = open_cgroup(pid),
-                                    .next_maps_ns = FIRST_MAPS_MS * MS};
+    *sample =
+        (struct recordsample){.pid = pid,
+                              .statm = procfile_open(O_RDONLY, "/proc/%ld/statm", (long)pid),
+                              .status = procfile_open(O_RDONLY, "/proc/%ld/status", (long)pid),
+                              .cgroup = open_cgroup(pid),
+                              .next_maps_ns = FIRST_MAPS_MS * MS};
 }
 
 void recordsample_close(struct recordsample *sample) {
-    const int all[] = {sample->statm, sample->status, sample->cgroup};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (all[i] >= 0) {
-            close(all[i]);
-        }
-    }
+    scope_close(&sample->statm);
+    scope_close(&sample->status);
+    scope_close(&sample->cgroup);
 }
 
 /* The file's text from its start, "" where there is none. */
@@ -132,9 +118,8 @@ static int write_samples(struct recordsample *sample, struct recordfile *file, u
 /* --- mappings --------------------------------------------------------------------------------- */
 
 struct maps {
-    struct memtrace_mapping *list;
+    struct memtrace_mapping *list; /* MAPS_LIMIT places */
     size_t count;
-    char *names;
     size_t names_size;
     FILE *names_out;
 };
@@ -175,62 +160,42 @@ static void read_value(const char *line, struct memtrace_mapping *mapping) {
     }
 }
 
-/* false: the process has lost its memory meanwhile, so perhaps not all is there. (The kernel gives
- * the list out in parts. The open file is that of the memory, which an exec replaces.) */
-static bool read_smaps(FILE *smaps, struct maps *maps) {
-    char *line = NULL;
+/* Not where the process has lost its memory meanwhile, so that perhaps not all is there. (The
+ * kernel gives the list out in parts. The open file is that of the memory, which an exec replaces.)
+ */
+static int take_maps(const struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
+                     struct error *error) {
+    struct memtrace_block_header block = {
+        .kind = MEMTRACE_BLOCK_SMAPS, .first_ns = time_ns, .last_ns = time_ns};
+    SCOPE_FILE FILE *smaps = procfile_text("/proc/%ld/smaps", (long)sample->pid);
+    SCOPE_MEMORY struct memtrace_mapping *list = malloc(MAPS_LIMIT * sizeof *list);
+    SCOPE_MEMORY char *names = NULL;
+    SCOPE_MEMORY char *line = NULL;
+    struct maps maps = {.list = list};
     size_t size = 0;
-    while (getline(&line, &size, smaps) > 0) {
-        if (maps->count == MAPS_LIMIT || (!read_head(line, maps) && maps->count != 0)) {
-            read_value(line, &maps->list[maps->count - 1]);
+    bool is_whole = false;
+    maps.names_out = open_memstream(&names, &maps.names_size);
+    if (smaps != NULL && list != NULL && maps.names_out != NULL) {
+        while (getline(&line, &size, smaps) > 0) {
+            if (maps.count == MAPS_LIMIT || (!read_head(line, &maps) && maps.count != 0)) {
+                read_value(line, &list[maps.count - 1]);
+            }
         }
+        rewind(smaps);
+        is_whole = getc(smaps) != EOF;
     }
-    free(line);
-    rewind(smaps);
-    return getc(smaps) != EOF;
-}
-
-static int write_maps(const struct maps *maps, struct recordfile *file, uint64_t time_ns,
-                      struct error *error) {
-    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_SMAPS,
-                                          .first_ns = time_ns,
-                                          .last_ns = time_ns,
-                                          .items = (uint32_t)maps->count};
-    size_t head = maps->count * sizeof *maps->list;
-    unsigned char *payload = malloc(head + maps->names_size);
-    int result;
+    if (maps.names_out == NULL || fclose(maps.names_out) != 0 || maps.count == 0 || !is_whole) {
+        return 0;
+    }
+    size = maps.count * sizeof *list;
+    SCOPE_MEMORY unsigned char *payload = malloc(size + maps.names_size);
     if (payload == NULL) {
         return error_set(error, "out of memory while recording");
     }
-    memcpy(payload, maps->list, head);
-    memcpy(payload + head, maps->names, maps->names_size);
-    result = recordfile_append(file, &block, payload, head + maps->names_size, error);
-    free(payload);
-    return result;
-}
-
-static int take_maps(const struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
-                     struct error *error) {
-    struct maps maps = {.list = malloc(MAPS_LIMIT * sizeof *maps.list)};
-    char path[64];
-    FILE *smaps;
-    bool is_whole = false;
-    int result = 0;
-    snprintf(path, sizeof path, "/proc/%ld/smaps", (long)sample->pid);
-    smaps = fopen(path, "re");
-    maps.names_out = open_memstream(&maps.names, &maps.names_size);
-    if (smaps != NULL && maps.list != NULL && maps.names_out != NULL) {
-        is_whole = read_smaps(smaps, &maps);
-    }
-    if (smaps != NULL) {
-        fclose(smaps);
-    }
-    if (maps.names_out != NULL && fclose(maps.names_out) == 0 && maps.count != 0 && is_whole) {
-        result = write_maps(&maps, file, time_ns, error);
-    }
-    free(maps.names);
-    free(maps.list);
-    return result;
+    memcpy(payload, list, size);
+    memcpy(payload + size, names, maps.names_size);
+    block.items = (uint32_t)maps.count;
+    return recordfile_append(file, &block, payload, size + maps.names_size, error);
 }
 
 /* --- when ------------------------------------------------------------------------------------- */

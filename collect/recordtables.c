@@ -3,6 +3,7 @@
 #include "collect/recordtables.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,14 +104,6 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-static int recordtables_write_block(struct recordfile *file, enum memtrace_block_kind kind,
-                                    uint64_t time_ns, const void *items, size_t count,
-                                    size_t item_size, struct error *error) {
-    struct memtrace_block_header block = {
-        .kind = (uint16_t)kind, .first_ns = time_ns, .last_ns = time_ns, .items = (uint32_t)count};
-    return count != 0 ? recordfile_append(file, &block, items, count * item_size, error) : 0;
-}
-
 int recordtables_write_nodes(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
                              struct error *error) {
     size_t count = tables->node_count;
@@ -118,53 +111,38 @@ int recordtables_write_nodes(struct recordtables *tables, struct recordfile *fil
     return recordfile_append_nodes(file, tables->nodes, count, time_ns, error);
 }
 
-/* Items of all segments of a kind; the caller frees what it gets. NULL: out of memory. */
-static void *recordtables_gather(const struct profile *profile, uint32_t kind, size_t item_size,
-                                 size_t *places) {
-    *places = 0;
+/* Room for the items of all segments of a kind. NULL: out of memory. */
+static void *recordtables_gather(const struct profile *profile, uint32_t kind, size_t item_size) {
+    size_t places = 0;
     for (size_t i = 0; i < profile->segment_count; i++) {
-        *places += profile->segments[i].kind == kind ? profile->segments[i].item_count : 0;
+        places += profile->segments[i].kind == kind ? profile->segments[i].item_count : 0;
     }
-    return malloc((*places + 1) * item_size);
+    return malloc((places + 1) * item_size);
 }
 
-/* Whether the module is to be written, and what the file will say of it then. */
-static bool is_news(const struct recordtables *tables, const struct memtrace_module *module,
-                    uint64_t id, uint64_t *state) {
-    if (module == NULL || id == 0 || id >= RECORDTABLES_MODULES ||
-        profile_load_u32(&module->id) != id) { /* the id is written after the rest */
-        return false;
-    }
-    *state = profile_load_u64(&module->unload_ns) + 1;
-    return tables->modules[id] != *state;
-}
-
+/* What the file has not yet, or not as it is. */
 int recordtables_write_modules(struct recordtables *tables, struct recordfile *file,
                                uint64_t time_ns, struct error *error) {
-    const struct profile *profile = tables->profile;
-    size_t places;
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_MODULES};
+    const struct memtrace_module *module;
     size_t count = 0;
-    struct memtrace_module *news =
-        recordtables_gather(profile, MEMTRACE_SEGMENT_MODULES, sizeof *news, &places);
-    int result;
-    for (size_t i = 0; news != NULL && i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
-            const struct memtrace_module *module = profile_item(profile, segment, place);
-            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            uint64_t state;
-            if (is_news(tables, module, id, &state)) {
-                news[count++] = *module;
-                tables->modules[id] = state;
-            }
+    SCOPE_MEMORY struct memtrace_module *news =
+        recordtables_gather(tables->profile, at.kind, sizeof *news);
+    if (news == NULL) {
+        return error_set(error, "out of memory while recording");
+    }
+    while ((module = profile_next(tables->profile, &at)) != NULL) {
+        /* The id is written after the rest. */
+        bool is_there = at.number != 0 && at.number < RECORDTABLES_MODULES &&
+                        profile_load_u32(&module->id) == at.number;
+        uint64_t state = is_there ? profile_load_u64(&module->unload_ns) + 1 : 0;
+        if (is_there && tables->modules[at.number] != state) {
+            news[count++] = *module;
+            tables->modules[at.number] = state;
         }
     }
-    result = news == NULL ? error_set(error, "out of memory while recording")
-                          : recordtables_write_block(file, MEMTRACE_BLOCK_MODULES, time_ns, news,
-                                                     count, sizeof *news, error);
-    free(news);
-    return result;
+    return recordfile_append_items(file, MEMTRACE_BLOCK_MODULES, time_ns, news, count, sizeof *news,
+                                   error);
 }
 
 /* The program counts a pool before we have looked for the segment that it made for the first one:
@@ -173,56 +151,44 @@ int recordtables_write_pools(struct recordtables *tables, struct recordfile *fil
                              struct error *error) {
     const struct profile *profile = tables->profile;
     uint32_t known = profile_load_u32(&profile_header(profile)->pool_count);
-    struct memtrace_recording_pool *news;
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_POOLS};
+    const struct memtrace_pool *pool;
     size_t count = 0;
-    int result;
     known = known < POOL_LIMIT ? known : POOL_LIMIT;
     if (known <= tables->pool_count) {
         return 0;
     }
-    news = calloc(known, sizeof *news);
-    for (size_t i = 0; news != NULL && i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = tables->pool_count + 1; /* pools are numbered from 1 on */
-             segment->kind == MEMTRACE_SEGMENT_POOLS && segment->index == 0 && count < known &&
-             place <= known && place < segment->item_count;
-             place++) {
-            const struct memtrace_pool *pool = profile_item(profile, segment, place);
-            if (pool != NULL && pool->name[0] != '\0') {
-                news[count].number = place;
-                memcpy(news[count++].name, pool->name, sizeof pool->name);
-            }
+    SCOPE_MEMORY struct memtrace_recording_pool *news = calloc(known, sizeof *news);
+    if (news == NULL) {
+        return error_set(error, "out of memory while recording");
+    }
+    while ((pool = profile_next(profile, &at)) != NULL) { /* they are numbered from 1 on */
+        if (at.number > tables->pool_count && at.number <= known && count < known &&
+            pool->name[0] != '\0') {
+            news[count].number = (uint32_t)at.number;
+            memcpy(news[count++].name, pool->name, sizeof pool->name);
         }
     }
-    result = news == NULL ? error_set(error, "out of memory while recording")
-                          : recordtables_write_block(file, MEMTRACE_BLOCK_POOLS, time_ns, news,
-                                                     count, sizeof *news, error);
-    tables->pool_count = news != NULL && count != 0 ? news[count - 1].number : tables->pool_count;
-    free(news);
-    return result;
+    tables->pool_count = count != 0 ? news[count - 1].number : tables->pool_count;
+    return recordfile_append_items(file, MEMTRACE_BLOCK_POOLS, time_ns, news, count, sizeof *news,
+                                   error);
 }
 
 int recordtables_write_threads(struct recordtables *tables, struct recordfile *file,
                                uint64_t time_ns, struct error *error) {
-    const struct profile *profile = tables->profile;
-    size_t places;
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_THREADS};
+    const struct memtrace_thread_record *thread;
     size_t count = 0;
-    struct memtrace_thread_record *threads =
-        recordtables_gather(profile, MEMTRACE_SEGMENT_THREADS, sizeof *threads, &places);
-    int result;
-    for (size_t i = 0; threads != NULL && i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
-            const struct memtrace_thread_record *thread = profile_item(profile, segment, place);
-            if (thread != NULL && thread->id != 0) {
-                threads[count++] = *thread;
-            }
+    SCOPE_MEMORY struct memtrace_thread_record *threads =
+        recordtables_gather(tables->profile, at.kind, sizeof *threads);
+    if (threads == NULL) {
+        return error_set(error, "out of memory while recording");
+    }
+    while ((thread = profile_next(tables->profile, &at)) != NULL) {
+        if (thread->id != 0) {
+            threads[count++] = *thread;
         }
     }
-    result = threads == NULL ? error_set(error, "out of memory while recording")
-                             : recordtables_write_block(file, MEMTRACE_BLOCK_THREADS, time_ns,
-                                                        threads, count, sizeof *threads, error);
-    free(threads);
-    return result;
+    return recordfile_append_items(file, MEMTRACE_BLOCK_THREADS, time_ns, threads, count,
+                                   sizeof *threads, error);
 }

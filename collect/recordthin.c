@@ -77,37 +77,31 @@ static void recordthin_note(struct recordthin *thin, uint64_t now_ns, uint64_t t
     thin->seen_ns = time_ns;
 }
 
-/* Whether a full queue is thinned enough shows in the buffers; and whether that is enough where
- * none is left shows in nothing: threads that find none wait. */
-static bool is_needed(struct recordthin *thin, uint32_t queue_left, uint64_t now_ns) {
-    bool is_pause = now_ns - thin->asked_ns < ASK_MS * MS;
-    if (queue_left == 0) {
-        thin->queue.left = 0;
-    } else if (!is_pause && recordthin_asks(&thin->queue, queue_left)) {
-        return true;
-    }
-    return !is_pause && thin->buffers_left == 0;
-}
-
-static bool may_relax(const struct recordthin *thin, uint64_t now_ns) {
-    uint32_t left = thin->buffers_left < thin->queue.left ? thin->buffers_left : thin->queue.left;
-    return left >= MUCH && thin->shift != 0 &&
-           now_ns - thin->changed_ns >= (left >= NEARLY_ALL ? SOON_MS : RELAX_MS) * MS;
-}
-
 void recordthin_look(struct recordthin *thin, const struct drain *drain, uint64_t queued,
                      uint64_t most, uint64_t time_ns) {
     uint64_t now_ns = clock_now_ns();
     uint32_t left = most == 0 ? WHOLE : queued < most ? recordthin_share(most - queued, most) : 0;
+    bool is_pause = now_ns - thin->asked_ns < ASK_MS * MS;
+    bool is_needed = false;
     if (thin->recording == NULL || thin->ended_ns != 0 || now_ns - thin->looked_ns < LOOK_MS * MS) {
         return;
     }
     thin->looked_ns = now_ns;
     look_at_buffers(thin, drain, now_ns);
-    if (is_needed(thin, left, now_ns)) {
+    /* Whether a full queue is thinned enough shows in the buffers; and whether that is enough where
+     * none is left shows in nothing: threads that find none wait. */
+    if (left == 0) {
+        thin->queue.left = 0;
+    } else if (!is_pause) {
+        is_needed = recordthin_asks(&thin->queue, left);
+    }
+    is_needed |= !is_pause && thin->buffers_left == 0;
+    left = thin->buffers_left < thin->queue.left ? thin->buffers_left : thin->queue.left;
+    if (is_needed) {
         memtrace_thin(thin->recording, 1);
         thin->asked_ns = now_ns;
-    } else if (may_relax(thin, now_ns)) {
+    } else if (left >= MUCH && thin->shift != 0 &&
+               now_ns - thin->changed_ns >= (left >= NEARLY_ALL ? SOON_MS : RELAX_MS) * MS) {
         memtrace_thin(thin->recording, 0);
     }
     recordthin_note(thin, now_ns, time_ns);

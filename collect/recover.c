@@ -3,6 +3,7 @@
 #include "collect/recover.h"
 
 #include "analyze/base/pathname.h"
+#include "analyze/read/procfile.h"
 #include "collect/orphan.h"
 
 #include <fcntl.h>
@@ -16,24 +17,10 @@
 /* Whether the process is a `memtrace` that will finish the region itself: it may not have claimed
  * it yet when the program was a short one. */
 static bool is_collector(pid_t pid) {
-    char path[64];
-    char name[32] = "";
-    ssize_t size;
-    int fd;
-    if (pid <= 0) {
-        return false;
-    }
-    if (pid == getpid()) {
-        return true; /* it has just said that it cannot */
-    }
-    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    size = read(fd, name, sizeof name - 1);
-    close(fd);
-    return size > 0 && strcmp(name, "memtrace\n") == 0;
+    char name[32];
+    return pid > 0 && (pid == getpid() || /* it has just said that it cannot */
+                       strcmp(procfile_read(name, sizeof name, "/proc/%ld/comm", (long)pid),
+                              "memtrace\n") == 0);
 }
 
 static void recover_claimed(const struct claim *claim, recover_note note, void *context) {

@@ -5,11 +5,12 @@
 #include "analyze/base/array.h"
 #include "analyze/base/filemode.h"
 #include "analyze/base/pathname.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
 #include "collect/clock.h"
+#include "collect/copy.h"
 #include "collect/mergeprofiles.h"
-#include "collect/owner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,25 +43,22 @@ static int runfolder_make_new(struct runwriter *run) {
     return result;
 }
 
-static int runfolder_make_elsewhere(struct runwriter *run) {
-    char path[sizeof run->path];
-    if (snprintf(path, sizeof path, "%s/%s", pathname_temporary(), pathname_base(run->path)) >=
-        (int)sizeof path) {
-        return -1;
-    }
-    memcpy(run->path, path, sizeof path);
-    runfolder_name(run);
-    return runfolder_make_new(run);
-}
-
 int runfolder_make(struct runwriter *run) {
     char path[sizeof run->folder + 64];
     int mark;
     if (run->has_folder) {
         return 0;
     }
-    if ((run->discards || runfolder_make_new(run) != 0) && runfolder_make_elsewhere(run) != 0) {
-        return -1;
+    if (run->discards || runfolder_make_new(run) != 0) {
+        if (snprintf(path, sizeof path, "%s/%s", pathname_temporary(), pathname_base(run->path)) >=
+            (int)sizeof run->path) {
+            return -1;
+        }
+        memcpy(run->path, path, sizeof run->path);
+        runfolder_name(run);
+        if (runfolder_make_new(run) != 0) {
+            return -1;
+        }
     }
     /* By the mark the runtime of a process that goes on knows the folder (runtime/record/finish.c).
      */
@@ -157,44 +155,33 @@ static bool runfolder_is_of_run(const char *name) {
            strncmp(name, ".run-", 5) == 0;
 }
 
-/* Whether all in it is an earlier run's. */
-static bool is_run_folder(const char *path) {
-    struct dirent *entry;
-    bool is_marked = false;
-    bool is_other = false;
-    DIR *folder = opendir(path);
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
-            continue;
-        }
-        is_marked |= strncmp(entry->d_name, ".run-", 5) == 0;
-        is_other |= !runfolder_is_of_run(entry->d_name);
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return is_marked && !is_other;
-}
-
 static void remove_files(const char *path) {
     struct dirent *entry;
-    DIR *folder = opendir(path);
+    SCOPE_FOLDER DIR *folder = opendir(path);
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         if (runfolder_is_of_run(entry->d_name)) {
             unlinkat(dirfd(folder), entry->d_name, 0);
         }
     }
-    if (folder != NULL) {
-        closedir(folder);
-    }
 }
 
+/* If all in it is an earlier run's. */
 int runfolder_clear(const char *path) {
     struct stat status;
+    const struct dirent *entry;
+    bool is_marked = false;
+    bool is_other = false;
     if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
         return 0;
     }
-    if (!is_run_folder(path)) {
+    SCOPE_FOLDER DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            is_marked |= strncmp(entry->d_name, ".run-", 5) == 0;
+            is_other |= !runfolder_is_of_run(entry->d_name);
+        }
+    }
+    if (!is_marked || is_other) {
         errno = EISDIR;
         return -1;
     }
@@ -206,12 +193,11 @@ int runfolder_clear(const char *path) {
 
 static size_t list_small(const struct runwriter *run, char ***paths) {
     char folder[sizeof run->folder + 64];
-    struct dirent *entry;
+    const struct dirent *entry;
     size_t count = 0;
-    DIR *small;
     snprintf(folder, sizeof folder, "%s/" SMALL, run->folder);
     *paths = NULL;
-    small = opendir(folder);
+    SCOPE_FOLDER DIR *small = opendir(folder);
     while (small != NULL && (entry = readdir(small)) != NULL) {
         if (!pathname_ends_in(entry->d_name, ".mtp")) {
             continue;
@@ -222,26 +208,7 @@ static size_t list_small(const struct runwriter *run, char ***paths) {
         }
         count++;
     }
-    if (small != NULL) {
-        closedir(small);
-    }
     return count;
-}
-
-static int merge_into(char *const *paths, size_t count, const char *path, struct error *error) {
-    FILE *out = fopen(path, "wxe");
-    int result;
-    if (out == NULL) {
-        return error_set(error, "cannot write %s: %s", path, strerror(errno));
-    }
-    result = merge_profiles(paths, count, NULL, NULL, out, error);
-    if (fclose(out) != 0 && result == 0) {
-        result = error_set(error, "cannot write %s: %s", path, strerror(errno));
-    }
-    if (result != 0) {
-        unlink(path);
-    }
-    return result;
 }
 
 /* Where that fails they stay as they are, in the folder. */
@@ -252,7 +219,15 @@ static int merge_small(const struct runwriter *run, struct error *error) {
     int result = 0;
     snprintf(path, sizeof path, "%s/" RUN_OTHERS, run->folder);
     if (count != 0) {
-        result = merge_into(paths, count, path, error);
+        FILE *out = fopen(path, "wxe");
+        bool is_open = out != NULL;
+        result = is_open ? merge_profiles(paths, count, NULL, NULL, out, error) : 0;
+        if (!is_open || (fclose(out) != 0 && result == 0)) {
+            result = error_set(error, "cannot write %s: %s", path, strerror(errno));
+        }
+        if (result != 0 && is_open) {
+            unlink(path);
+        }
     }
     for (size_t i = 0; i < count; i++) {
         if (result == 0) {
@@ -266,24 +241,22 @@ static int merge_small(const struct runwriter *run, struct error *error) {
     return result;
 }
 
-/* The name of part 0 that a recording of this name has among its parts: NAME.mtr, NAME.1.mtr. */
-static void part_name(const char *path, unsigned part, char *name, size_t capacity) {
-    size_t stem = strlen(path) - (pathname_ends_in(path, ".mtr") ? 4 : 0);
-    if (part == 0) {
-        snprintf(name, capacity, "%s", path);
-    } else {
-        snprintf(name, capacity, "%.*s.%u%s", (int)stem, path, part, path + stem);
-    }
-}
-
+/* NAME.mtr, NAME.1.mtr and so on: the parts of a recording of the first of these names. */
 unsigned runfolder_move_recording(const char *from, const char *to) {
-    char old[sizeof((struct runwriter *)NULL)->folder + 320];
-    char new[sizeof old];
+    const char *const names[2] = {from, to};
+    char paths[2][sizeof((struct runwriter *)NULL)->folder + 320];
     unsigned part = 0;
     do {
-        part_name(from, part, old, sizeof old);
-        part_name(to, part, new, sizeof new);
-    } while (rename(old, new) == 0 && ++part != 0);
+        for (int i = 0; i < 2; i++) {
+            size_t stem = strlen(names[i]) - (pathname_ends_in(names[i], ".mtr") ? 4 : 0);
+            if (part == 0) {
+                snprintf(paths[i], sizeof paths[i], "%s", names[i]);
+            } else {
+                snprintf(paths[i], sizeof paths[i], "%.*s.%u%s", (int)stem, names[i], part,
+                         names[i] + stem);
+            }
+        }
+    } while (rename(paths[0], paths[1]) == 0 && ++part != 0);
     return part;
 }
 
@@ -302,23 +275,6 @@ static void runfolder_note_name(struct runwriter *run, struct runwriter_process 
         }
     }
     free(old);
-}
-
-/* The recording that had the run's path for itself comes to the others, with all its parts. */
-static void move_first(struct runwriter *run) {
-    struct runwriter_process *process = NULL;
-    char first[sizeof run->folder + 300];
-    for (size_t i = 0; i < run->process_count && process == NULL; i++) {
-        process = run->processes[i].has_path ? &run->processes[i] : NULL;
-    }
-    if (process == NULL || process->program == NULL) {
-        return;
-    }
-    path_in(run->folder, pathname_base(process->program), (uint32_t)process->pid, ".mtr", first,
-            sizeof first);
-    if (runfolder_move_recording(run->path, first) != 0) {
-        runfolder_note_name(run, process, first);
-    }
 }
 
 /* --- run.json (docs/runs.md tells what is in it) ------------------------------------------------
@@ -378,24 +334,10 @@ static void runfolder_put_process(struct jsonwriter *json, const struct runwrite
     jsonwriter_end_map(json);
 }
 
-static void runfolder_put_samples(struct jsonwriter *json, const struct runwriter *run) {
-    jsonwriter_array(json, "timeline");
-    for (size_t i = 0; i < run->sample_count; i++) {
-        const struct runwriter_sample *sample = &run->samples[i];
-        jsonwriter_array(json, NULL);
-        runfolder_put_number(json, NULL, sample->time_ns);
-        runfolder_put_number(json, NULL, sample->live_bytes);
-        runfolder_put_number(json, NULL, sample->resident_bytes);
-        runfolder_put_number(json, NULL, sample->processes);
-        jsonwriter_end_array(json);
-    }
-    jsonwriter_end_array(json);
-}
-
 static void runfolder_put_run(struct jsonwriter *json, const struct runwriter *run,
                               const struct runwriter_exit *how) {
     struct runwriter_peak peak = runwriter_peak(run);
-    char *folder = getcwd(NULL, 0);
+    SCOPE_MEMORY char *folder = getcwd(NULL, 0);
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "format", "memtrace run");
     runfolder_put_number(json, "version", JSON_VERSION);
@@ -405,7 +347,6 @@ static void runfolder_put_run(struct jsonwriter *json, const struct runwriter *r
     }
     jsonwriter_end_array(json);
     runfolder_put_text(json, "folder", folder);
-    free(folder);
     runfolder_put_number(json, "pid", (uint64_t)run->pid);
     runfolder_put_number(json, "start_realtime_ns", run->start_realtime_ns);
     runfolder_put_number(json, "duration_ns", since_start(run, clock_now_ns()));
@@ -417,7 +358,17 @@ static void runfolder_put_run(struct jsonwriter *json, const struct runwriter *r
         runfolder_put_process(json, run, &run->processes[i]);
     }
     jsonwriter_end_array(json);
-    runfolder_put_samples(json, run);
+    jsonwriter_array(json, "timeline");
+    for (size_t i = 0; i < run->sample_count; i++) {
+        const struct runwriter_sample *sample = &run->samples[i];
+        jsonwriter_array(json, NULL);
+        runfolder_put_number(json, NULL, sample->time_ns);
+        runfolder_put_number(json, NULL, sample->live_bytes);
+        runfolder_put_number(json, NULL, sample->resident_bytes);
+        runfolder_put_number(json, NULL, sample->processes);
+        jsonwriter_end_array(json);
+    }
+    jsonwriter_end_array(json);
     jsonwriter_map(json, "peak");
     runfolder_put_number(json, "seen_bytes", peak.seen_bytes);
     runfolder_put_number(json, "at_ns", peak.at_ns);
@@ -428,18 +379,14 @@ static void runfolder_put_run(struct jsonwriter *json, const struct runwriter *r
 
 static int runfolder_write_json(const struct runwriter *run, const struct runwriter_exit *how,
                                 const char *path, struct error *error) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, filemode());
+    SCOPE_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, filemode());
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     struct jsonwriter *json;
     bool is_bad;
     if (out == NULL) {
-        error_set(error, "cannot write %s: %s", path, strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-        }
-        return -1;
+        return error_set(error, "cannot write %s: %s", path, strerror(errno));
     }
-    owner_give(fd, &run->owner);
+    owner_give(scope_keep(&fd), &run->owner);
     json = jsonwriter_open(out, JSONWRITER_WIDE);
     if (json == NULL) {
         fclose(out);
@@ -464,27 +411,6 @@ bool runfolder_is_joined(const struct runwriter *run) {
     return is_file_of_run(run, run->path) || runfolder_is_of(run->path, run->id);
 }
 
-/* The file of a process that comes into the folder. `known`: it has been told of; NULL: not yet. */
-static void move_in(struct runwriter *run, const char *path, const struct profile *profile,
-                    struct runwriter_process *known) {
-    struct model *model = known == NULL ? model_load(profile, NULL) : NULL;
-    char to[sizeof run->folder + 300];
-    if (known == NULL && model == NULL) {
-        return;
-    }
-    runfolder_path(run, &profile->header, ".mtp", to, sizeof to);
-    if (rename(path, to) != 0) {
-        model_free(model);
-        return;
-    }
-    if (known != NULL) {
-        runfolder_note_name(run, known, to);
-    } else {
-        runwriter_add_file(run, profile, model, pathname_base(to));
-        model_free(model);
-    }
-}
-
 /* A process in another namespace of pids sees no collector and writes its profile itself. (We may
  * have written it, too, by its region.) One that seemed to be the only one may have its profile at
  * the run's path by us. */
@@ -492,31 +418,37 @@ static void runfolder_take_in(struct runwriter *run, const char *path) {
     struct profile *profile = profile_open(path, NULL);
     struct runwriter_process *known =
         profile != NULL ? runwriter_find(run, &profile->header) : NULL;
+    struct model *model = profile != NULL && known == NULL ? model_load(profile, NULL) : NULL;
+    char to[sizeof run->folder + 300];
     if (known != NULL && !known->has_path) {
         unlink(path);
-    } else if (profile != NULL) {
-        move_in(run, path, profile, known);
+    } else if (known != NULL || model != NULL) {
+        bool is_moved;
+        runfolder_path(run, &profile->header, ".mtp", to, sizeof to);
+        is_moved = rename(path, to) == 0;
+        if (is_moved && known != NULL) {
+            runfolder_note_name(run, known, to);
+        } else if (is_moved) {
+            runwriter_add_file(run, profile, model, pathname_base(to));
+        }
     }
+    model_free(model);
     profile_close(profile);
 }
 
 static void take_in_joined(struct runwriter *run) {
-    struct dirent *entry;
-    DIR *folder = NULL;
+    const struct dirent *entry;
     if (is_file_of_run(run, run->path)) {
         runfolder_take_in(run, run->path);
     } else if (runfolder_is_of(run->path, run->id)) {
-        folder = opendir(run->path);
-    }
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        char path[sizeof run->path + 300];
-        snprintf(path, sizeof path, "%s/%s", run->path, entry->d_name);
-        if (pathname_ends_in(entry->d_name, ".mtp") && is_file_of_run(run, path)) {
-            runfolder_take_in(run, path);
+        SCOPE_FOLDER DIR *folder = opendir(run->path);
+        while (folder != NULL && (entry = readdir(folder)) != NULL) {
+            char path[sizeof run->path + 300];
+            snprintf(path, sizeof path, "%s/%s", run->path, entry->d_name);
+            if (pathname_ends_in(entry->d_name, ".mtp") && is_file_of_run(run, path)) {
+                runfolder_take_in(run, path);
+            }
         }
-    }
-    if (folder != NULL) {
-        closedir(folder);
     }
 }
 
@@ -560,10 +492,26 @@ static bool unfold(struct runwriter *run) {
     return done;
 }
 
+/* The recording that had the run's path for itself comes to the others, with all its parts. */
+static void move_first(struct runwriter *run) {
+    struct runwriter_process *process = NULL;
+    char first[sizeof run->folder + 300];
+    for (size_t i = 0; i < run->process_count && process == NULL; i++) {
+        process = run->processes[i].has_path ? &run->processes[i] : NULL;
+    }
+    if (process == NULL || process->program == NULL) {
+        return;
+    }
+    path_in(run->folder, pathname_base(process->program), (uint32_t)process->pid, ".mtr", first,
+            sizeof first);
+    if (runfolder_move_recording(run->path, first) != 0) {
+        runfolder_note_name(run, process, first);
+    }
+}
+
 int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
     char path[sizeof run->folder + 64];
-    int result = 0;
-    int fd;
+    int result;
     if (unfold(run)) {
         return 0;
     }
@@ -576,10 +524,9 @@ int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, st
     if (runfolder_write_json(run, how, path, error) != 0) {
         result = -1;
     }
-    fd = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    SCOPE_FD int fd = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         owner_give(fd, &run->owner);
-        close(fd);
     }
     return runfolder_take_place(run, error) != 0 ? -1 : result;
 }

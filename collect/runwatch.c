@@ -2,6 +2,7 @@
 /* runwatch.c: the processes of a run, while they run. See runwatch.h. */
 #include "collect/runwatch.h"
 
+#include "analyze/base/scope.h"
 #include "collect/clock.h"
 #include "collect/orphan.h"
 #include "collect/recover.h"
@@ -26,17 +27,6 @@ struct runwatch runwatch_begin(struct runwriter *run) {
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
-
-enum membership { MEMBER, NO_MEMBER, NOT_YET };
-
-static enum membership membership(const struct runwatch *watch, const char *path) {
-    struct memtrace_header header;
-    enum region_header found = region_read_header(path, &header);
-    if (found != REGION_HEADER) {
-        return found == REGION_NO_FILE ? NO_MEMBER : NOT_YET;
-    }
-    return watch->run->id != 0 && header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
-}
 
 static bool runwatch_is_attached(const struct runwatch *watch, const char *path) {
     struct stat status;
@@ -75,42 +65,44 @@ static bool runwatch_attach(struct runwatch *watch, const char *path) {
 /* false: something there may be ours in a moment. */
 static bool runwatch_look_in(struct runwatch *watch, const char *folder) {
     bool is_done = true;
-    struct dirent *entry;
-    DIR *directory = opendir(folder);
+    const struct dirent *entry;
+    SCOPE_FOLDER DIR *directory = opendir(folder);
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        struct memtrace_header header;
         struct region region;
         char path[512];
-        enum membership member;
         if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path ||
             region_parse(path, &region) != 0 || runwatch_is_attached(watch, path)) {
             continue;
         }
-        member = membership(watch, path);
-        is_done &= member == NO_MEMBER || (member == MEMBER && runwatch_attach(watch, path));
-    }
-    if (directory != NULL) {
-        closedir(directory);
-    }
-    return is_done;
-}
-
-/* The latest change in any of the folders; -1 where more may come within the same tick. */
-static int64_t changed_ns(const struct region_folders *folders, size_t count) {
-    int64_t latest = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct stat status;
-        if (stat(folders->path[i], &status) == 0) {
-            int64_t ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
-            latest = ns > latest ? ns : latest;
+        switch (region_read_header(path, &header)) {
+        case REGION_HEADER:
+            is_done &= watch->run->id == 0 || header.run.id != watch->run->id ||
+                       runwatch_attach(watch, path);
+            break;
+        case REGION_NO_FILE:
+            break;
+        default:
+            is_done = false;
         }
     }
-    return (int64_t)clock_kernel_ns(CLOCK_REALTIME) - latest > CLOCK_STEP_NS ? latest : -1;
+    return is_done;
 }
 
 static void runwatch_look(struct runwatch *watch) {
     struct region_folders folders;
     size_t count = region_folders(geteuid(), &folders);
-    int64_t changed = changed_ns(&folders, count);
+    int64_t changed = 0; /* the latest change in any of the folders */
+    for (size_t i = 0; i < count; i++) {
+        struct stat status;
+        if (stat(folders.path[i], &status) == 0) {
+            int64_t ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+            changed = ns > changed ? ns : changed;
+        }
+    }
+    if ((int64_t)clock_kernel_ns(CLOCK_REALTIME) - changed <= CLOCK_STEP_NS) {
+        changed = -1; /* more may come within the same tick */
+    }
     if (changed >= 0 && changed == watch->looked_ns) {
         return;
     }
@@ -151,20 +143,16 @@ static bool is_first_process(const struct runwatch *watch, size_t place) {
     return watch->processes[place]->claim.region.pid == watch->run->pid;
 }
 
-/* Whether the region is finished now. The last one of the command's process waits for its end, when
- * it is known whether there were others. */
-static bool runwatch_is_over(const struct runwatch *watch, size_t place) {
-    const struct collector *collector = watch->processes[place];
-    return (!is_first_process(watch, place) ||
-            claim_load_u32(&collector->claim.header->state) == MEMTRACE_STATE_EXECED) &&
-           collector_over(collector);
-}
-
+/* The last region of the command's process waits for its end, when it is known whether there were
+ * others. */
 int runwatch_tick(struct runwatch *watch) {
     int wait = LONGEST_WAIT_MS;
     runwatch_look(watch);
     for (size_t i = watch->count; i-- > 0;) {
-        if (runwatch_is_over(watch, i)) {
+        const struct collector *collector = watch->processes[i];
+        if ((!is_first_process(watch, i) ||
+             claim_load_u32(&collector->claim.header->state) == MEMTRACE_STATE_EXECED) &&
+            collector_over(collector)) {
             runwatch_finish(watch, i, false);
         }
     }
@@ -178,55 +166,29 @@ int runwatch_tick(struct runwatch *watch) {
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static uint64_t start_of(const struct collector *collector) {
-    return collector->claim.header->start_monotonic_ns;
-}
-
-/* Of the regions of the command's process the one that is due now: the first by its start. Returns
- * the number of them. */
-static size_t next_image(const struct runwatch *watch, size_t *place) {
-    size_t count = 0;
-    for (size_t i = 0; i < watch->count; i++) {
-        if (is_first_process(watch, i)) {
-            if (count == 0 || start_of(watch->processes[i]) < start_of(watch->processes[*place])) {
-                *place = i;
-            }
-            count++;
-        }
-    }
-    return count;
-}
-
-/* It may have ended while it was ours still, and left its profile to us: then that is put in its
- * place as soon as the process is gone. (The runtime says that it has ended, then looks whether it
- * has a collector.) Whether it was. */
-static bool take_what_was_left(struct collector *collector, const char *path) {
-    enum { STEPS = 1000, STEP_MS = 1 };
-    if (claim_load_u32(&collector->claim.header->state) == MEMTRACE_STATE_RUNNING &&
-        !collector_over(collector)) {
-        return false;
-    }
-    for (int step = 0; step < STEPS && !collector_over(collector); step++) {
-        poll(NULL, 0, STEP_MS);
-    }
-    collector_detach(collector);
-    recover_region(path, NULL, NULL);
-    return true;
-}
-
-/* It goes on without us. */
+/* It goes on without us. It may have ended while it was ours still, and left its profile to us:
+ * then that is put in its place as soon as the process is gone. (The runtime says that it has
+ * ended, then looks whether it has a collector.) */
 static void let_go(struct runwatch *watch, struct collector *collector) {
+    enum { STEPS = 1000, STEP_MS = 1 };
     char path[sizeof collector->claim.region.path];
     bool is_recorded = collector->record != NULL;
+    bool is_left;
     strcpy(path, collector->claim.region.path);
     snprintf(collector->claim.header->output, sizeof collector->claim.header->output, "%s",
              watch->run->path);
     __atomic_store_n(&collector->claim.header->collector_pid, 0, __ATOMIC_SEQ_CST);
-    if (is_recorded || !take_what_was_left(collector, path)) {
-        collector_detach(collector);
+    is_left = !is_recorded &&
+              (claim_load_u32(&collector->claim.header->state) != MEMTRACE_STATE_RUNNING ||
+               collector_over(collector));
+    for (int step = 0; is_left && step < STEPS && !collector_over(collector); step++) {
+        poll(NULL, 0, STEP_MS);
     }
+    collector_detach(collector);
     free(collector);
-    if (is_recorded) {
+    if (is_left) {
+        recover_region(path, NULL, NULL);
+    } else if (is_recorded) {
         orphan_start(path);
     }
 }
@@ -241,14 +203,26 @@ static void finish_ended(struct runwatch *watch) {
 }
 
 size_t runwatch_end(struct runwatch *watch) {
-    size_t place = 0;
-    size_t images;
+    size_t images; /* regions of the command's process: the first by its start is due */
     watch->looked_ns = -1;
     runwatch_look(watch);
     finish_ended(watch);
-    while ((images = next_image(watch, &place)) != 0) {
-        runwatch_finish(watch, place, images == 1);
-    }
+    do {
+        uint64_t first_ns = UINT64_MAX;
+        size_t place = 0;
+        images = 0;
+        for (size_t i = 0; i < watch->count; i++) {
+            uint64_t start_ns = watch->processes[i]->claim.header->start_monotonic_ns;
+            if (is_first_process(watch, i)) {
+                place = images == 0 || start_ns < first_ns ? i : place;
+                first_ns = images == 0 || start_ns < first_ns ? start_ns : first_ns;
+                images++;
+            }
+        }
+        if (images != 0) {
+            runwatch_finish(watch, place, images == 1);
+        }
+    } while (images != 0);
     finish_ended(watch); /* that took a while */
     for (size_t i = 0; i < watch->count; i++) {
         runwriter_leave(watch->run, &watch->processes[i]->claim);

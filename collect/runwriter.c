@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
+#include "analyze/base/scope.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -71,53 +72,45 @@ static struct runwriter_process *new_process(struct runwriter *run) {
     return &run->processes[count];
 }
 
-static void add_light(struct runwriter *run, const struct profile *region, const char *file,
-                      const struct memtrace_process *light) {
-    uint64_t zero = region->header.start_monotonic_ns;
-    struct memtrace_process_own own = memtrace_process_own(light);
-    uint64_t left = own.counts.alloc_bytes - own.counts.free_bytes;
-    struct runwriter_process *process = new_process(run);
-    if (process == NULL) {
-        return;
-    }
-    *process = (struct runwriter_process){
-        .pid = (pid_t)light->pid,
-        .pid_namespace = region->header.run.pid_namespace,
-        .parent_pid = (pid_t)light->parent_pid,
-        .image = 1,
-        .is_followed = (region->header.flags & MEMTRACE_FLAG_FOLLOWED) != 0,
-        .light = true,
-        .program = strndup(light->name, sizeof light->name),
-        .start_ns = zero + light->start_ns,
-        .peak_ns = zero + light->start_ns,
-        .end_ns = zero + (light->end_ns != 0 ? light->end_ns : light->start_ns),
-        .state = light->state == MEMTRACE_PROCESS_ENDED    ? MEMTRACE_STATE_ENDED
-                 : light->state == MEMTRACE_PROCESS_EXECED ? MEMTRACE_STATE_EXECED
-                                                           : MEMTRACE_STATE_RUNNING,
-        .allocations = own.counts.alloc_count,
-        .total_bytes = own.counts.alloc_bytes,
-        .frees = own.counts.free_count,
-        .leaked_bytes = left,
-        .leaked_blocks = own.counts.alloc_count - own.counts.free_count,
-        .peak_bytes = own.maximum_bytes,
-        .lost = light->lost,
-        .file = file != NULL ? strdup(file) : NULL,
-    };
-}
-
 /* What forked children did that never got a region of their own. */
 static void add_light_children(struct runwriter *run, const struct profile *region,
                                const char *file) {
-    for (size_t i = 0; i < region->segment_count; i++) {
-        const struct profile_segment *segment = &region->segments[i];
-        for (uint32_t place = 1;
-             segment->kind == MEMTRACE_SEGMENT_PROCESSES && place < segment->item_count; place++) {
-            const struct memtrace_process *light = profile_item(region, segment, place);
-            if (light != NULL && light->state != MEMTRACE_PROCESS_FREE &&
-                light->state != MEMTRACE_PROCESS_GROWN) {
-                add_light(run, region, file, light);
-            }
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_PROCESSES};
+    uint64_t zero = region->header.start_monotonic_ns;
+    const struct memtrace_process *light;
+    while ((light = profile_next(region, &at)) != NULL) {
+        struct memtrace_process_own own = memtrace_process_own(light);
+        struct runwriter_process *process = at.number != 0 &&
+                                                    light->state != MEMTRACE_PROCESS_FREE &&
+                                                    light->state != MEMTRACE_PROCESS_GROWN
+                                                ? new_process(run)
+                                                : NULL;
+        if (process == NULL) {
+            continue;
         }
+        *process = (struct runwriter_process){
+            .pid = (pid_t)light->pid,
+            .pid_namespace = region->header.run.pid_namespace,
+            .parent_pid = (pid_t)light->parent_pid,
+            .image = 1,
+            .is_followed = (region->header.flags & MEMTRACE_FLAG_FOLLOWED) != 0,
+            .light = true,
+            .program = strndup(light->name, sizeof light->name),
+            .start_ns = zero + light->start_ns,
+            .peak_ns = zero + light->start_ns,
+            .end_ns = zero + (light->end_ns != 0 ? light->end_ns : light->start_ns),
+            .state = light->state == MEMTRACE_PROCESS_ENDED    ? MEMTRACE_STATE_ENDED
+                     : light->state == MEMTRACE_PROCESS_EXECED ? MEMTRACE_STATE_EXECED
+                                                               : MEMTRACE_STATE_RUNNING,
+            .allocations = own.counts.alloc_count,
+            .total_bytes = own.counts.alloc_bytes,
+            .frees = own.counts.free_count,
+            .leaked_bytes = own.counts.alloc_bytes - own.counts.free_bytes,
+            .leaked_blocks = own.counts.alloc_count - own.counts.free_count,
+            .peak_bytes = own.maximum_bytes,
+            .lost = light->lost,
+            .file = file != NULL ? strdup(file) : NULL,
+        };
     }
 }
 
@@ -274,16 +267,6 @@ void runwriter_note_place(const struct runwriter *run, const struct claim *claim
     }
 }
 
-/* The call paths of its light children would not survive the merging. */
-static bool runwriter_is_small(const struct model *model, const struct profile *region) {
-    bool has_paths = false;
-    for (size_t i = 0; i < region->segment_count && !has_paths; i++) {
-        has_paths = region->segments[i].kind == MEMTRACE_SEGMENT_PATHS;
-    }
-    return model != NULL && !has_paths && model->totals.allocations < SMALL_ALLOCATIONS &&
-           model->totals.maximum_bytes < SMALL_BYTES;
-}
-
 bool runwriter_is_alone(const struct runwriter *run, bool is_last) {
     return is_last && run->process_count == 0 && !runfolder_is_joined(run);
 }
@@ -298,12 +281,15 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
      * wrapper that became another program by exec is not. */
     bool is_asked_for = run->is_recording && claim->region.pid == run->pid &&
                         claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED;
+    bool is_small = model != NULL && model->totals.allocations < SMALL_ALLOCATIONS &&
+                    model->totals.maximum_bytes < SMALL_BYTES;
+    /* The call paths of its light children would not survive the merging. */
+    for (size_t i = 0; i < region->segment_count && is_small; i++) {
+        is_small = region->segments[i].kind != MEMTRACE_SEGMENT_PATHS;
+    }
     if (run->discards && !run->is_recording) {
         snprintf(output, size, "%s", run->path);
         return is_alone ? RUNWRITER_ALONE : RUNWRITER_OWN;
-    }
-    if (!is_alone && runfolder_make(run) != 0) {
-        return RUNWRITER_OWN; /* where it says itself */
     }
     if (is_alone) {
         if (!run->is_recording) {
@@ -313,7 +299,10 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
         }
         return RUNWRITER_ALONE;
     }
-    if (!run->keeps_small && !is_asked_for && runwriter_is_small(model, region)) {
+    if (runfolder_make(run) != 0) {
+        return RUNWRITER_OWN; /* where it says itself */
+    }
+    if (!run->keeps_small && !is_asked_for && is_small) {
         runfolder_small_path(run, output, size);
         return RUNWRITER_SMALL;
     }
@@ -359,7 +348,8 @@ static int compare_edges(const void *left, const void *right) {
 
 struct runwriter_peak runwriter_peak(const struct runwriter *run) {
     struct runwriter_peak peak = {.seen_bytes = run->seen_bytes, .at_ns = run->seen_ns};
-    struct edge *edges = calloc(2 * run->process_count + 1, sizeof *edges);
+    size_t count = 2 * run->process_count;
+    SCOPE_MEMORY struct edge *edges = calloc(count + 1, sizeof *edges);
     int64_t sum = 0;
     for (size_t i = 0; i < run->process_count; i++) {
         const struct runwriter_process *process = &run->processes[i];
@@ -372,14 +362,12 @@ struct runwriter_peak runwriter_peak(const struct runwriter *run) {
             edges[2 * i + 1] = (struct edge){process->end_ns, -(int64_t)process->peak_bytes};
         }
     }
-    if (edges != NULL) {
-        qsort(edges, 2 * run->process_count, sizeof *edges, compare_edges);
-    }
-    for (size_t i = 0; edges != NULL && i < 2 * run->process_count; i++) {
+    count = edges != NULL ? count : 0;
+    array_sort(edges, count, sizeof *edges, compare_edges);
+    for (size_t i = 0; i < count; i++) {
         sum += edges[i].bytes;
         peak.bound_bytes = sum > (int64_t)peak.bound_bytes ? (uint64_t)sum : peak.bound_bytes;
     }
-    free(edges);
     peak.bound_bytes = peak.bound_bytes > peak.seen_bytes ? peak.bound_bytes : peak.seen_bytes;
     return peak;
 }
@@ -428,16 +416,17 @@ static int summary_compare(const void *left, const void *right) {
 
 /* The largest ones, and the sums of the others. */
 static void summary_processes(FILE *out, const struct runwriter *run) {
-    const struct runwriter_process **sorted = calloc(run->process_count + 1, sizeof *sorted);
+    SCOPE_MEMORY const struct runwriter_process **sorted =
+        calloc(run->process_count + 1, sizeof *sorted);
     uint64_t allocations = 0;
     uint64_t leaked_bytes = 0;
     uint64_t peak_bytes = 0; /* the highest of them */
     struct number n[4];
-    for (size_t i = 0; sorted != NULL && i < run->process_count; i++) {
-        sorted[i] = &run->processes[i];
-    }
     if (sorted == NULL) {
         return;
+    }
+    for (size_t i = 0; i < run->process_count; i++) {
+        sorted[i] = &run->processes[i];
     }
     qsort(sorted, run->process_count, sizeof *sorted, summary_compare);
     for (size_t i = 0; i < run->process_count; i++) {
@@ -462,7 +451,6 @@ static void summary_processes(FILE *out, const struct runwriter *run) {
             number_count(&n[0], run->process_count - MOST_LINES), number_bytes(&n[1], peak_bytes),
             number_bytes(&n[2], leaked_bytes), number_count(&n[3], allocations));
     }
-    free(sorted);
 }
 
 /* Each line once, of the first few programs. */
@@ -491,7 +479,7 @@ static int summary_compare_pids(const void *left, const void *right) {
 /* What a process was before and after an exec is one process. Of all, or of those in which
  * functions are followed. */
 static size_t summary_count(const struct runwriter *run, bool followed_alone) {
-    pid_t *pids = calloc(run->process_count + 1, sizeof *pids);
+    SCOPE_MEMORY pid_t *pids = calloc(run->process_count + 1, sizeof *pids);
     size_t wanted = 0;
     size_t count = 0;
     for (size_t i = 0; pids != NULL && i < run->process_count; i++) {
@@ -499,13 +487,10 @@ static size_t summary_count(const struct runwriter *run, bool followed_alone) {
             pids[wanted++] = run->processes[i].pid;
         }
     }
-    if (pids != NULL) {
-        qsort(pids, wanted, sizeof *pids, summary_compare_pids);
-    }
+    array_sort(pids, wanted, sizeof *pids, summary_compare_pids);
     for (size_t i = 0; i < wanted; i++) {
         count += i == 0 || pids[i] != pids[i - 1];
     }
-    free(pids);
     return count;
 }
 

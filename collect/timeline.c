@@ -2,7 +2,9 @@
 /* timeline.c: samples and their thinning. See timeline.h. */
 #include "collect/timeline.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/filemap.h"
+#include "analyze/read/procfile.h"
 #include "memtrace/ownmaps.h"
 
 #include <fcntl.h>
@@ -38,74 +40,29 @@ void timeline_add(struct memtrace_timeline *timeline, const struct memtrace_poin
                      __ATOMIC_RELEASE); /* a reader sees whole points */
 }
 
-struct sums {
-    uint64_t alloc_count;
-    uint64_t alloc_bytes;
-    uint64_t free_bytes;
-};
-
-static void timeline_add_leaf(const struct profile *profile, const struct profile_segment *segment,
-                              int frees, struct sums *sums) {
-    for (uint32_t place = 0; place < segment->item_count; place++) {
-        const struct memtrace_thread_record *thread = profile_item(profile, segment, place);
-        if (thread == NULL) {
-            continue;
-        }
-        if (frees) {
-            sums->free_bytes += profile_load_u64(&thread->counts.free_bytes);
-        } else {
-            sums->alloc_bytes += profile_load_u64(&thread->counts.alloc_bytes);
-            sums->alloc_count += profile_load_u64(&thread->counts.alloc_count);
-        }
-    }
-}
-
 void timeline_sum(const struct profile *profile, struct memtrace_point *point) {
-    struct sums sums = {0};
     uint64_t there = profile_load_u64(&profile_header(profile)->inherited_bytes);
-    for (int frees = 1; frees >= 0; frees--) {
-        for (size_t i = 0; i < profile->segment_count; i++) {
-            if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
-                timeline_add_leaf(profile, &profile->segments[i], frees, &sums);
-            }
-        }
+    uint64_t freed = 0;
+    const struct memtrace_thread_record *thread;
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_THREADS};
+    while ((thread = profile_next(profile, &at)) != NULL) {
+        freed += profile_load_u64(&thread->counts.free_bytes);
     }
-    point->alloc_count = sums.alloc_count;
-    point->alloc_bytes = sums.alloc_bytes;
-    there += sums.alloc_bytes;
-    point->live_bytes = there > sums.free_bytes ? there - sums.free_bytes : 0;
-}
-
-/* The start of a file in /proc/PID, "" where it cannot be read. */
-static const char *read_proc(pid_t pid, const char *name, char *text, size_t capacity) {
-    char path[64];
-    ssize_t size = -1;
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        size = read(fd, text, capacity - 1);
-        close(fd);
+    point->alloc_count = point->alloc_bytes = 0;
+    at = (struct profile_items){.kind = MEMTRACE_SEGMENT_THREADS};
+    while ((thread = profile_next(profile, &at)) != NULL) { /* after what they freed */
+        point->alloc_bytes += profile_load_u64(&thread->counts.alloc_bytes);
+        point->alloc_count += profile_load_u64(&thread->counts.alloc_count);
     }
-    text[size > 0 ? size : 0] = '\0';
-    return text;
-}
-
-static uint64_t timeline_anonymous_bytes(pid_t pid) {
-    char text[128];
-    unsigned long long resident = 0;
-    unsigned long long shared = 0;
-    return sscanf(read_proc(pid, "statm", text, sizeof text), "%*u %llu %llu", &resident,
-                  &shared) == 2 &&
-                   resident > shared
-               ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE)
-               : 0;
+    there += point->alloc_bytes;
+    point->live_bytes = there > freed ? there - freed : 0;
 }
 
 uint64_t timeline_resident(pid_t pid) {
     char text[128];
     unsigned long long pages = 0;
-    return sscanf(read_proc(pid, "statm", text, sizeof text), "%*u %llu", &pages) == 1
+    return sscanf(procfile_read(text, sizeof text, "/proc/%ld/statm", (long)pid), "%*u %llu",
+                  &pages) == 1
                ? pages * (uint64_t)sysconf(_SC_PAGESIZE)
                : 0;
 }
@@ -156,19 +113,23 @@ static struct memtrace_own_maps *read_own_maps(pid_t pid, uint64_t address) {
 }
 
 void timeline_note_own_resident(pid_t pid, struct memtrace_header *header) {
-    struct memtrace_own_maps *maps = read_own_maps(pid, header->own_maps);
-    uint64_t bytes = 0;
-    char path[64];
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/pagemap", (long)pid);
-    fd = maps != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        bytes = memtrace_own_resident(timeline_count_resident, &fd, maps,
-                                      __atomic_load_n(&header->end, __ATOMIC_RELAXED),
-                                      timeline_anonymous_bytes(pid));
-        close(fd);
+    SCOPE_MEMORY struct memtrace_own_maps *maps = read_own_maps(pid, header->own_maps);
+    SCOPE_FD int fd = maps != NULL ? procfile_open(O_RDONLY, "/proc/%ld/pagemap", (long)pid) : -1;
+    char text[128];
+    unsigned long long resident = 0;
+    unsigned long long shared = 0;
+    uint64_t anonymous = 0;
+    uint64_t bytes;
+    if (fd < 0) {
+        return;
     }
-    free(maps);
+    if (sscanf(procfile_read(text, sizeof text, "/proc/%ld/statm", (long)pid), "%*u %llu %llu",
+               &resident, &shared) == 2 &&
+        resident > shared) {
+        anonymous = (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+    }
+    bytes = memtrace_own_resident(timeline_count_resident, &fd, maps,
+                                  __atomic_load_n(&header->end, __ATOMIC_RELAXED), anonymous);
     if (bytes != 0) { /* 0: it is going */
         __atomic_store_n(&header->own_resident_bytes, bytes, __ATOMIC_RELAXED);
     }
@@ -177,7 +138,8 @@ void timeline_note_own_resident(pid_t pid, struct memtrace_header *header) {
 void timeline_note_resident_peak(pid_t pid, struct memtrace_header *header) {
     char text[4096];
     unsigned long long kibibytes = 0;
-    const char *line = strstr(read_proc(pid, "status", text, sizeof text), "VmHWM:");
+    const char *line =
+        strstr(procfile_read(text, sizeof text, "/proc/%ld/status", (long)pid), "VmHWM:");
     uint64_t known = __atomic_load_n(&header->peak_resident_bytes, __ATOMIC_RELAXED);
     if (line == NULL || sscanf(line, "VmHWM: %llu", &kibibytes) != 1) {
         return;

@@ -9,7 +9,7 @@
 #include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
-#include "collect/recordask.h"
+#include "collect/programask.h"
 #include "memtrace/sampled.h"
 
 #include <inttypes.h>

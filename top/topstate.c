@@ -3,8 +3,7 @@
 #include "top/topstate.h"
 
 #include "analyze/base/pattern.h"
-#include "collect/modeswitch.h"
-#include "collect/recordask.h"
+#include "collect/programask.h"
 #include "memtrace/sampled.h"
 
 #include <inttypes.h>

@@ -87,7 +87,8 @@ static void take_child(struct model *model, const struct memtrace_process *recor
 static void load_children(struct model *model, const struct profile *profile) {
     model->children =
         job_array(profile_places(profile, MEMTRACE_SEGMENT_PROCESSES), sizeof *model->children);
-    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_PROCESSES, &at);) {
+    for (struct profile_items at = {.kind = MEMTRACE_SEGMENT_PROCESSES};
+         profile_next(profile, &at) != NULL;) {
         const struct memtrace_process *record = at.item;
         uint32_t state = profile_load_u32(&record->state);
         bool is_light = state != MEMTRACE_PROCESS_FREE && state != MEMTRACE_PROCESS_GROWN;

@@ -276,8 +276,8 @@ static void load_estimate(struct sum *sum, const struct memtrace_estimate *estim
 }
 
 static void load_estimates(struct work *work) {
-    struct profile_items at = {0};
-    while (profile_next(work->profile, MEMTRACE_SEGMENT_ESTIMATES, &at)) {
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_ESTIMATES};
+    while (profile_next(work->profile, &at) != NULL) {
         uint32_t id;
         if (cells_node_id(at.segment, at.place, &id) && id < work->model->node_count) {
             load_estimate(&work->sums[id], at.item);

@@ -113,7 +113,8 @@ void records_join_paths(struct model *model) {
 
 static void load_modules(struct model *model, const struct profile *profile) {
     records_reserve_modules(model, count_modules(profile));
-    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_MODULES, &at);) {
+    for (struct profile_items at = {.kind = MEMTRACE_SEGMENT_MODULES};
+         profile_next(profile, &at) != NULL;) {
         const struct memtrace_module *record = at.item;
         /* The id is written after the rest. */
         if (at.number < model->module_count && profile_load_u32(&record->id) == at.number) {
@@ -164,7 +165,8 @@ static int by_thread_id(const void *left, const void *right) {
 
 static void load_threads(struct model *model, const struct profile *profile) {
     records_reserve_threads(model, profile_places(profile, MEMTRACE_SEGMENT_THREADS));
-    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_THREADS, &at);) {
+    for (struct profile_items at = {.kind = MEMTRACE_SEGMENT_THREADS};
+         profile_next(profile, &at) != NULL;) {
         const struct memtrace_thread_record *record = at.item;
         if (record->id < THREAD_LIMIT) {
             records_take_thread(model, record);
@@ -186,7 +188,8 @@ static uint32_t owner_at(const struct profile_segment *segment, uint32_t place) 
 /* Threads past the ids are all "others". */
 static void load_foreign(struct model *model, const struct profile *profile) {
     struct foreign all = {0};
-    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_FREES, &at);) {
+    for (struct profile_items at = {.kind = MEMTRACE_SEGMENT_FREES};
+         profile_next(profile, &at) != NULL;) {
         const struct memtrace_foreign_frees *frees = at.item;
         struct model_foreign foreign = {.freer = at.segment->owner,
                                         .owner = owner_at(at.segment, at.place),
@@ -267,7 +270,8 @@ void records_take_pool(struct model *model, uint64_t id, const char *name) {
 
 static void load_pools(struct model *model, const struct profile *profile) {
     records_reserve_pools(model);
-    for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_POOLS, &at);) {
+    for (struct profile_items at = {.kind = MEMTRACE_SEGMENT_POOLS};
+         profile_next(profile, &at) != NULL;) {
         const struct memtrace_pool *record = at.item;
         records_take_pool(model, at.number, record->name);
     }

@@ -526,21 +526,20 @@ const void *profile_item(const struct profile *profile, const struct profile_seg
     return profile->bytes + segment->offset + start;
 }
 
-bool profile_next(const struct profile *profile, enum memtrace_segment_kind kind,
-                  struct profile_items *at) {
+const void *profile_next(const struct profile *profile, struct profile_items *at) {
     do {
         at->place++;
         while (at->segment == NULL || at->place >= at->segment->item_count) {
             if (at->next == profile->segment_count) {
-                return false;
+                return NULL;
             }
             at->segment = &profile->segments[at->next++];
-            at->place = at->segment->kind == kind ? 0 : at->segment->item_count;
+            at->place = at->segment->kind == at->kind ? 0 : at->segment->item_count;
         }
         at->item = profile_item(profile, at->segment, at->place);
     } while (at->item == NULL);
     at->number = (uint64_t)at->segment->index * at->segment->leaf_items + at->place;
-    return true;
+    return at->item;
 }
 
 size_t profile_places(const struct profile *profile, enum memtrace_segment_kind kind) {

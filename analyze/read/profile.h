@@ -122,21 +122,17 @@ void profile_goes_with_job(struct profile *profile);
 const void *profile_item(const struct profile *profile, const struct profile_segment *segment,
                          uint32_t place);
 
-/* Goes through the items of all segments of a kind, in the order of the file:
- *
- *     for (struct profile_items at = {0}; profile_next(profile, MEMTRACE_SEGMENT_POOLS, &at);) {
- *         const struct memtrace_pool *pool = at.item;
- */
+/* A walk through all items of a kind, in the order of the file; all zero at first, but for that. */
 struct profile_items {
-    const void *item;
-    uint64_t number; /* among all of the kind, whether they are there or not */
+    uint32_t kind;    /* enum memtrace_segment_kind */
+    uint32_t place;   /* of the last item in its segment */
+    const void *item; /* the last one */
+    uint64_t number;  /* its place among all of the kind, whether they are there or not */
     const struct profile_segment *segment;
-    uint32_t place; /* in it */
-    size_t next;    /* segment */
+    size_t next; /* segment */
 };
-/* false: there is none. */
-bool profile_next(const struct profile *profile, enum memtrace_segment_kind kind,
-                  struct profile_items *at);
+/* The next item that is there; NULL: there are no more. */
+const void *profile_next(const struct profile *profile, struct profile_items *at);
 /* How many of a kind there may be. */
 size_t profile_places(const struct profile *profile, enum memtrace_segment_kind kind);
 

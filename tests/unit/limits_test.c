@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits_test.c: collect/limits over made-up /proc and /sys, and collect/logfile. */
+/* limits_test.c: collect/limits over made-up /proc and /sys, and the log of collect/periodic. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 // clang-format on
 
 #include "collect/limits.h"
-#include "collect/logfile.h"
+#include "collect/periodic.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* topn_test.c: collect/topn, collect/periodic: which paths, in which order, when. */
+/* periodic_test.c: collect/periodic: which paths, in which order, when. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,6 @@
 // clang-format on
 
 #include "collect/periodic.h"
-#include "collect/topn.h"
 #include "tests/unit/profile_builder.h"
 
 /* The example; `more` blocks of 100 bytes are live in context 12 beyond its three. */
