@@ -536,19 +536,14 @@ static int tell_unfound(const struct allocrecords *records, const char *where) {
     return status;
 }
 
-static void flags_free_records(void *records) {
-    allocrecorded_free(records);
-}
-
 /* --list-allocators: prints what is recorded in these files. The exit status, with lines printed.
  */
 static int list_allocators(char **files, int count) {
     struct allocrecords *records = job_alloc(sizeof *records);
     struct report report = {.out = stdout};
-    struct error error;
-    job_undo(flags_free_records, records);
-    for (int i = 0; i < count; i++)
-        job_check(allocrecorded_read(records, files[i], &error), &error);
+    for (int i = 0; i < count; i++) {
+        allocrecorded_read(records, files[i]);
+    }
     if (records->count == 0)
         job_fail(records->is_for_linking
                      ? "%s has no code yet (link-time optimisation): name the program"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* send.c: `memtrace send`: a recording to another machine. docs/stream.md is its page. */
-#include "stream/listening.h"
+#include "stream/channel.h"
 #include "stream/offering.h"
 #include "stream/sender.h"
 

@@ -20,7 +20,7 @@ endfunction()
 # memtrace_without_patching(LIST): of collect, without what decodes instructions.
 function(memtrace_without_patching list)
     set(sources "${${list}}")
-    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocarguments|allocfind|allocplan|allocprocess|patch[a-z]+)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocfind|allocplan|allocprocess|patch[a-z]+)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 
@@ -33,7 +33,7 @@ function(memtrace_agent_sources list)
     # ask
     list(FILTER sources EXCLUDE REGEX "/ask/(answer|cleanup|filters|filtervalue|runregions|source)\\.c$")
     # collect
-    list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|importer|merge|recordwriter|strip|transform)\\.c$")
     list(FILTER sources EXCLUDE REGEX "/(attachwalk|leftout|recordslices|allocrecorded)\\.c$")
     memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew

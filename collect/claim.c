@@ -198,9 +198,7 @@ void claim_release(struct claim *claim) {
     if (claim->header != NULL) {
         filemap_close(claim->header, MEMTRACE_HEADER_SIZE);
     }
-    if (claim->fd >= 0) {
-        close(claim->fd);
-    }
+    scope_close(&claim->fd);
     claim->header = NULL;
     claim->fd = -1;
 }

@@ -173,20 +173,6 @@ bool collector_only_records(const struct collector *collector) {
            header->churn_limit_bytes == 0 && header->limit.bytes == 0 && header->limit.percent == 0;
 }
 
-/* Nothing is done where a region from outside asks for it: its program may be hostile. */
-static void begin_reports(struct collector *collector) {
-    static const struct memtrace_limit none;
-    const struct memtrace_header *header = &collector->profile->header;
-    bool is_outside = collector->claim.is_outside;
-    if (!is_outside) { /* whose number means nothing there */
-        __atomic_store_n(&collector->claim.header->collector_pid, (uint32_t)getpid(),
-                         __ATOMIC_RELEASE);
-    }
-    logfile_start(&collector->log, is_outside ? "" : header->log, header->log_size_bytes);
-    limits_start(&collector->limits, is_outside ? &none : &header->limit,
-                 collector->claim.region.pid, "");
-}
-
 enum claim_status collector_attach(struct collector *collector, const char *path,
                                    struct runwriter *run, struct error *error) {
     enum claim_status status = claim_open(path, &collector->claim, error);
@@ -195,13 +181,24 @@ enum claim_status collector_attach(struct collector *collector, const char *path
 
 enum claim_status collector_attach_claimed(struct collector *collector, struct runwriter *run,
                                            struct error *error) {
+    static const struct memtrace_limit no_limit;
+    const struct memtrace_header *header;
+    bool is_outside = collector->claim.is_outside;
     struct error trouble = {""};
     collector->profile = claim_profile(&collector->claim, error);
     if (collector->profile == NULL) {
         claim_release(&collector->claim);
         return CLAIM_FAILED;
     }
-    begin_reports(collector);
+    header = &collector->profile->header;
+    if (!is_outside) { /* whose number means nothing there */
+        __atomic_store_n(&collector->claim.header->collector_pid, (uint32_t)getpid(),
+                         __ATOMIC_RELEASE);
+    }
+    /* Nothing is done where a region from outside asks for it: its program may be hostile. */
+    logfile_start(&collector->log, is_outside ? "" : header->log, header->log_size_bytes);
+    limits_start(&collector->limits, is_outside ? &no_limit : &header->limit,
+                 collector->claim.region.pid, "");
     collector->seen_bytes = claim_size(&collector->claim);
     collector->run = run;
     if (run != NULL) {
@@ -213,7 +210,7 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
         collector->timeline->interval_ns = SAMPLE_MS * MS;
     }
     start_recording(collector, &trouble);
-    periodic_start(&collector->periodic, &collector->profile->header);
+    periodic_start(&collector->periodic, header);
     return CLAIM_OK;
 }
 
@@ -420,16 +417,11 @@ static void report_owed(struct collector *collector) {
 static char *lines(const struct collector *collector, const struct model *model,
                    const struct leftout *left_out, const struct finished *finished,
                    const struct record_result *recording) {
-    char *summary = NULL;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
-    }
-    if (model != NULL && collector->profile->header.summary != 0) {
-        summary =
-            finish_summary(model, left_out, finished != NULL ? finished->path : NULL, recording);
     }
     if (recording != NULL && recording->trouble.message[0] != '\0' &&
         collector_is_told(LEVEL_ERROR)) {
@@ -440,8 +432,10 @@ static char *lines(const struct collector *collector, const struct model *model,
                    finished->place == FINISH_KEPT ? " and the next memtrace command tries again"
                                                   : "");
     }
-    fputs(summary != NULL ? summary : "", out);
-    free(summary);
+    if (model != NULL && collector->profile->header.summary != 0) {
+        finish_print_summary(out, model, left_out, finished != NULL ? finished->path : NULL,
+                             recording);
+    }
     if (fclose(out) != 0) {
         free(text);
         text = NULL;

@@ -198,15 +198,9 @@ static void print_totals(FILE *out, const struct model *model, const struct left
     }
 }
 
-char *finish_summary(const struct model *model, const struct leftout *left_out, const char *profile,
-                     const struct record_result *recording) {
+void finish_print_summary(FILE *out, const struct model *model, const struct leftout *left_out,
+                          const char *profile, const struct record_result *recording) {
     char uncounted[UNCOUNTED_SIZE];
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
     print_totals(out, model, left_out, uncounted_explain(model, uncounted));
     if (profile != NULL) {
         print_safe(out, "memtrace: profile            %s\n", profile);
@@ -219,9 +213,4 @@ char *finish_summary(const struct model *model, const struct leftout *left_out, 
     } else if (profile != NULL) {
         finish_print_hint(out, profile);
     }
-    if (fclose(out) != 0) {
-        free(text);
-        text = NULL;
-    }
-    return text;
 }

@@ -46,10 +46,9 @@ bool finish_recording(const struct claim *claim, struct record *record,
 bool finish_wants_profile(const struct claim *claim);
 
 /* `left_out` of what is leaked. The summary's lines, each with "memtrace: " before it and a newline
- * behind. profile: its path, or NULL; recording: NULL where there is none. The caller frees the
- * result; NULL: out of memory. */
-char *finish_summary(const struct model *model, const struct leftout *left_out, const char *profile,
-                     const struct record_result *recording);
+ * behind. profile: its path, or NULL; recording: NULL where there is none. */
+void finish_print_summary(FILE *out, const struct model *model, const struct leftout *left_out,
+                          const char *profile, const struct record_result *recording);
 
 /* The summary's last line: the command that reads this file or folder, as a shell takes it. */
 void finish_print_hint(FILE *out, const char *path);

@@ -143,8 +143,6 @@ bool gatherask_look(struct gatherask *ask, struct programask_answer *answer) {
 }
 
 void gatherask_end(struct gatherask *ask) {
-    if (ask->fd >= 0) {
-        close(ask->fd);
-    }
+    scope_close(&ask->fd);
     ask->fd = -1;
 }

@@ -2,6 +2,7 @@
 /* limits.c: the sources, one after the other. See limits.h. */
 #include "collect/limits.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/rows/number.h"
 
 #include <fcntl.h>
@@ -34,15 +35,9 @@ struct page {
 /* Whether there is such a file; its text is cut where it is longer than any that we read. */
 static bool read_page(const struct limits *limits, const char *path, struct page *page) {
     char full[PATH_MAX];
-    ssize_t size = -1;
-    int fd = -1;
-    if ((size_t)snprintf(full, sizeof full, "%s%s", limits->root, path) < sizeof full) {
-        fd = open(full, O_RDONLY | O_CLOEXEC);
-    }
-    if (fd >= 0) {
-        size = read(fd, page->text, sizeof page->text - 1);
-        close(fd);
-    }
+    bool fits = (size_t)snprintf(full, sizeof full, "%s%s", limits->root, path) < sizeof full;
+    SCOPE_FD int fd = fits ? open(full, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t size = fd >= 0 ? read(fd, page->text, sizeof page->text - 1) : -1;
     page->text[size > 0 ? size : 0] = '\0';
     return size > 0;
 }

@@ -284,9 +284,7 @@ int recordask_begin(struct memtrace_header *header, const struct region *region,
                     char path[RECORDASK_PATH], struct error *error) {
     int lock = recordask_lock(region, error);
     int result = lock >= 0 ? recordask_write_wish(header, region, output, path, error) : -1;
-    if (lock >= 0) {
-        close(lock);
-    }
+    scope_close(&lock);
     if (result == 0) {
         recordask_help(region);
     }

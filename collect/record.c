@@ -2,11 +2,11 @@
 /* record.c: the rounds of a recording. See record.h. */
 #include "collect/record.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "collect/modulefiles.h"
 #include "collect/recordevents.h"
-#include "collect/recordgap.h"
 #include "collect/recordsample.h"
 #include "collect/recordslices.h"
 
@@ -396,9 +396,7 @@ static void record_release(struct record *record) {
     modulefiles_close(&record->modules);
     recordsample_close(&record->sample);
     recordevents_close(&record->events);
-    if (record->wake >= 0) {
-        close(record->wake);
-    }
+    scope_close(&record->wake);
     pthread_mutex_destroy(&record->wanted.lock);
     free(record->small_ns);
     free(record);

@@ -322,9 +322,7 @@ int recordfile_close(struct recordfile *file, struct error *error) {
 }
 
 void recordfile_release(struct recordfile *file) {
-    if (file->fd >= 0) {
-        close(file->fd);
-    }
+    scope_close(&file->fd);
     free(file->index);
     free(file->packed);
     ZSTD_freeCCtx(file->zstd);

@@ -3,6 +3,7 @@
 #include "collect/recordslices.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 #include "analyze/base/timedwait.h"
 #include "analyze/window/wholemodel.h"
 #include "analyze/window/wholereplay.h"
@@ -160,15 +161,9 @@ static bool wait_for_more(struct recordslices *slices, unsigned wait_ms, uint32_
  * of schedstat, Documentation/scheduler/sched-stats of the kernel). 0: the kernel does not say. */
 static uint64_t read_delay(void) {
     unsigned long long ran_ns;
-    unsigned long long waited_ns = 0;
-    FILE *file = fopen("/proc/thread-self/schedstat", "re");
-    if (file != NULL) {
-        if (fscanf(file, "%llu %llu", &ran_ns, &waited_ns) != 2) {
-            waited_ns = 0;
-        }
-        fclose(file);
-    }
-    return waited_ns;
+    unsigned long long waited_ns;
+    SCOPE_FILE FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    return file != NULL && fscanf(file, "%llu %llu", &ran_ns, &waited_ns) == 2 ? waited_ns : 0;
 }
 
 /* Whether all processors are in use: others came before this thread since the last call. What it

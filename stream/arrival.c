@@ -101,12 +101,8 @@ int arrival_open(struct arrival *arrival, int folder, const struct wire_hello *h
 
 void arrival_close(struct arrival *arrival) {
     filehash_end(&arrival->hash);
-    if (arrival->fd >= 0) {
-        close(arrival->fd);
-    }
-    if (arrival->folder >= 0) {
-        close(arrival->folder);
-    }
+    scope_close(&arrival->fd);
+    scope_close(&arrival->folder);
     arrival->fd = arrival->folder = -1;
 }
 
@@ -142,9 +138,7 @@ int arrival_write(struct arrival *arrival, const void *bytes, size_t size) {
 
 void arrival_synced(struct arrival *arrival, uint64_t below) {
     arrival->synced = below;
-    if (arrival->folder >= 0) {
-        close(arrival->folder);
-    }
+    scope_close(&arrival->folder);
     arrival->folder = -1;
 }
 

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* channel.c: sockets, with TLS or bare. See channel.h. */
+#define _GNU_SOURCE
 #include "stream/channel.h"
 
+#include "analyze/base/anyaddress.h"
 #include "analyze/base/scope.h"
+#include "collect/clock.h"
+#include "stream/wire.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/hmac.h>
@@ -18,7 +24,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The name of the key, which goes over the network in clear and into the key. */
@@ -288,9 +298,7 @@ void channel_close(struct channel *channel) {
         }
         SSL_free(channel->ssl);
     }
-    if (channel->fd >= 0) {
-        close(channel->fd);
-    }
+    scope_close(&channel->fd);
     *channel = CHANNEL_NONE;
 }
 
@@ -372,4 +380,188 @@ ssize_t channel_write(struct channel *channel, const void *bytes, size_t size,
     errno = 0;
     put = SSL_write(channel->ssl, bytes, size < INT32_MAX ? (int)size : INT32_MAX);
     return put > 0 ? put : channel_judge(channel, put, errno, error);
+}
+
+/* ---- Who waits for others ---- */
+
+static int listening_try(const struct addrinfo *address, const char *host, uint16_t port,
+                         const struct token *token, struct error *error) {
+    int on = 1;
+    if (token == NULL && !channel_is_loopback(address->ai_addr)) {
+        return error_set(error, "other machines are listened to only with --token FILE: without it "
+                                "use this machine's own address, 127.0.0.1");
+    }
+    SCOPE_FD int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                   bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
+                   listen(fd, SOMAXCONN) == 0
+               ? scope_keep(&fd)
+               : error_set(error, "cannot listen at %s:%u: %s", host, port, strerror(errno));
+}
+
+int listening_open(const char *host, uint16_t port, const struct token *token,
+                   struct error *error) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const char *wanted = host[0] != '\0' ? host : "127.0.0.1";
+    struct addrinfo *all;
+    char number[8];
+    int fd = -1;
+    int found;
+    snprintf(number, sizeof number, "%u", port);
+    found = getaddrinfo(wanted, number, &hints, &all);
+    if (found != 0) {
+        return error_set(error, "%s: %s", wanted, gai_strerror(found));
+    }
+    for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next) {
+        fd = listening_try(one, wanted, port, token, error);
+    }
+    freeaddrinfo(all);
+    return fd;
+}
+
+static struct sockaddr_storage listening_address(int fd) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    getsockname(fd, (struct sockaddr *)&address, &size);
+    return address;
+}
+
+void listening_show(int fd, char shown[CHANNEL_SHOWN]) {
+    struct sockaddr_storage address = listening_address(fd);
+    channel_show((struct sockaddr *)&address, shown);
+}
+
+void listening_show_name(int fd, char shown[CHANNEL_SHOWN]) {
+    struct sockaddr_storage address = listening_address(fd);
+    char name[65]; /* HOST_NAME_MAX and its end */
+    if (anyaddress_is((struct sockaddr *)&address) && gethostname(name, sizeof name) == 0) {
+        /* the port lies in the same place in both families */
+        in_port_t port = ((const struct sockaddr_in *)&address)->sin_port;
+        snprintf(shown, CHANNEL_SHOWN, "%s:%u", name, ntohs(port));
+    } else {
+        channel_show((struct sockaddr *)&address, shown);
+    }
+}
+
+int listening_accept(int fd, char peer[CHANNEL_SHOWN]) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    int accepted = accept4(fd, (struct sockaddr *)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (accepted >= 0) {
+        channel_show((struct sockaddr *)&address, peer);
+    }
+    return accepted;
+}
+
+size_t listening_raise_limit(void) {
+    struct rlimit limit = {0};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return limit.rlim_max;
+}
+
+enum listening_first listening_look(struct channel *channel, bool wants_tls, const char **why) {
+    static const unsigned char access_denied[] = {0x15, 3, 1, 0, 2, 2, 49}; /* TLS's alert */
+    uint8_t refusal[WIRE_SMALL_MOST];
+    unsigned char first;
+    ssize_t got = recv(channel->fd, &first, 1, MSG_PEEK);
+    if (got <= 0) {
+        return got == 0 || (errno != EAGAIN && errno != EINTR) ? LISTENING_LEFT : LISTENING_LATER;
+    }
+    if ((first == 0x16) == wants_tls) {
+        return LISTENING_FINE;
+    }
+    if (wants_tls) {
+        size_t size = wire_put_refusal(refusal, WIRE_BAD, "it wants a token (--token FILE)");
+        send(channel->fd, refusal, size, MSG_NOSIGNAL);
+        *why = "it comes without a token";
+    } else {
+        send(channel->fd, access_denied, sizeof access_denied, MSG_NOSIGNAL);
+        *why = "it comes with a token, and there is none here";
+    }
+    channel_make_bare(channel);
+    return LISTENING_REFUSED;
+}
+
+/* ---- Who goes to others ---- */
+
+#define BACKOFF_MOST (30 * SECOND)
+
+struct lookup {
+    struct gaicb request;
+    struct addrinfo hints;
+    char port[8];
+    char host[];
+};
+
+struct lookup *lookup_begin(const char *host, uint16_t port) {
+    size_t size = strlen(host) + 1;
+    struct lookup *lookup = calloc(1, sizeof *lookup + size);
+    struct gaicb *list[1];
+    if (lookup == NULL) {
+        return NULL;
+    }
+    memcpy(lookup->host, host, size);
+    snprintf(lookup->port, sizeof lookup->port, "%u", port);
+    lookup->hints = (struct addrinfo){.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    lookup->request = (struct gaicb){
+        .ar_name = lookup->host, .ar_service = lookup->port, .ar_request = &lookup->hints};
+    list[0] = &lookup->request;
+    if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0) {
+        free(lookup);
+        return NULL;
+    }
+    return lookup;
+}
+
+int lookup_result(const struct lookup *lookup, const struct addrinfo **addresses) {
+    /* (The C library takes what it only reads as if it wrote it.) */
+    int found = gai_error((struct gaicb *)&lookup->request);
+    *addresses = found == 0 ? lookup->request.ar_result : NULL;
+    return found;
+}
+
+bool lookup_is_final(int reason) {
+    return reason != EAI_AGAIN && reason != EAI_SYSTEM && reason != EAI_INPROGRESS;
+}
+
+void lookup_wait(const struct lookup *lookup, unsigned ms) {
+    const struct gaicb *const list[] = {&lookup->request};
+    const struct timespec longest = {ms / 1000, (long)(ms % 1000) * 1000000};
+    gai_suspend(list, 1, &longest);
+}
+
+void lookup_end(struct lookup *lookup) {
+    if (lookup == NULL || gai_cancel(&lookup->request) == EAI_NOTCANCELED) {
+        return; /* the thread will write to it */
+    }
+    if (lookup->request.ar_result != NULL) {
+        freeaddrinfo(lookup->request.ar_result);
+    }
+    free(lookup);
+}
+
+int connecting_result(int fd) {
+    int on = 1;
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) != 0) {
+        reason = errno;
+    }
+    if (reason == 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    return reason;
+}
+
+uint64_t backoff_next(uint64_t *backoff_ns) {
+    uint64_t now = *backoff_ns;
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
+        random = (uint32_t)clock_now_ns();
+    }
+    *backoff_ns = now * 2 < BACKOFF_MOST ? now * 2 : BACKOFF_MOST;
+    return now / 2 + now / 2 * (random % 1024) / 1024;
 }

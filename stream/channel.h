@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * channel.h: a connection whose bytes nobody else reads or writes: TLS 1.3 with a key that both
- * sides make of the same token; without a token the bare socket, on this machine alone.
+ * sides make of the same token; without a token the bare socket, on this machine alone. And how it
+ * comes about: sockets that wait for others, and how another machine is reached.
  *
- * Called by stream/sender and stream/gatherer. Sockets are non-blocking. Belongs to one thread.
+ * Called by all of stream. Sockets are non-blocking. Belongs to one thread; what listens does not.
  */
 #ifndef STREAM_CHANNEL_H
 #define STREAM_CHANNEL_H
 
 #include "analyze/base/error.h"
 
+#include <netdb.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +69,55 @@ int channel_handshake(struct channel *channel, struct error *error);
 /* Bytes read or written; 0: none now; -1: the connection is lost, error says why. */
 ssize_t channel_read(struct channel *channel, void *bytes, size_t size, struct error *error);
 ssize_t channel_write(struct channel *channel, const void *bytes, size_t size, struct error *error);
+
+/* ---- Who waits for others ---- */
+
+/* A socket that listens at this address, not blocking; host "": this machine's own. Without a token
+ * no other machine is listened to. -1: error. */
+int listening_open(const char *host, uint16_t port, const struct token *token, struct error *error);
+/* Where it listens, as people are told. */
+void listening_show(int fd, char shown[CHANNEL_SHOWN]);
+/* The same for who is to connect: where it listens at all addresses, this machine's name. */
+void listening_show_name(int fd, char shown[CHANNEL_SHOWN]);
+/* The next connection, not blocking, with whose it is; -1: errno. */
+int listening_accept(int fd, char peer[CHANNEL_SHOWN]);
+
+/* As many descriptors as may be: a connection takes two. How many that is. */
+size_t listening_raise_limit(void);
+
+/* One side has a token and the other has none: both are to learn it in words of their own. */
+enum listening_first {
+    LISTENING_LATER,   /* nothing has come yet */
+    LISTENING_FINE,    /* TLS where there is a token, none where not */
+    LISTENING_LEFT,    /* it went away */
+    LISTENING_REFUSED, /* it was told why; *why is for us. The channel is bare, to be closed when
+                          the other side has read it */
+};
+enum listening_first listening_look(struct channel *channel, bool wants_tls, const char **why);
+
+/* ---- Who goes to others ---- */
+
+struct lookup;
+
+/* For TCP. NULL: out of memory. */
+struct lookup *lookup_begin(const char *host, uint16_t port);
+/* EAI_INPROGRESS; another reason (gai_strerror()); or 0 with the addresses, which lookup_end()
+ * frees. */
+int lookup_result(const struct lookup *lookup, const struct addrinfo **addresses);
+/* Of such a reason: whether it will be the same next time. */
+bool lookup_is_final(int reason);
+/* Waits for the result, or a signal, or for so long. */
+void lookup_wait(const struct lookup *lookup, unsigned ms);
+/* NULL is allowed. What is under way goes on by itself, and its memory is given up. */
+void lookup_end(struct lookup *lookup);
+
+/* What became of a connect() that is over: 0, and what is written is sent at once; or errno. */
+int connecting_result(int fd);
+
+#define BACKOFF_LEAST (UINT64_C(250) * 1000000)
+
+/* Between half of `backoff` and all of it: many that lost the same machine are not to come back at
+ * once. The next time is twice as long, up to 30 s. */
+uint64_t backoff_next(uint64_t *backoff_ns);
 
 #endif

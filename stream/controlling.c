@@ -89,9 +89,7 @@ struct controlling *controlling_open(int folder, struct error *error) {
 }
 
 static void asker_leave(struct asker *asker) {
-    if (asker->fd >= 0) {
-        close(asker->fd);
-    }
+    scope_close(&asker->fd);
     *asker = (struct asker){.fd = -1};
 }
 
@@ -106,9 +104,7 @@ void controlling_close(struct controlling *controlling) {
         unlinkat(controlling->folder, GATHERASK_SOCKET, 0);
         close(controlling->listener);
     }
-    if (controlling->events >= 0) {
-        close(controlling->events);
-    }
+    scope_close(&controlling->events);
     free(controlling);
 }
 

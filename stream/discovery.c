@@ -4,6 +4,7 @@
 #include "stream/discovery.h"
 
 #include "analyze/base/anyaddress.h"
+#include "analyze/base/scope.h"
 #include "collect/clock.h"
 
 #include <arpa/inet.h>
@@ -64,13 +65,11 @@ static void beacon_ignore(struct discovery_beacon *beacon, enum ignored why,
         [REPLAYED] = "repeats a question that was answered",
         [TOO_MANY] = "asks more often than is answered",
     };
-    char line[256];
     char shown[CHANNEL_SHOWN];
     if (beacon->ignored[why]++ == 0) {
         channel_show((const struct sockaddr *)from, shown);
-        snprintf(line, sizeof line, "discovery: %s %s: ignored, as are others like it", shown,
-                 reasons[why]);
-        beacon->tell(line);
+        tell_line(beacon->tell, "discovery: %s %s: ignored, as are others like it", shown,
+                  reasons[why]);
     }
 }
 
@@ -221,9 +220,7 @@ struct discovery_beacon *discovery_open(uint16_t port, const struct token *token
     if (beacon->fd < 0 || setsockopt(beacon->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(beacon->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         error_set(error, "cannot be found by UDP at port %u: %s", port, strerror(errno));
-        if (beacon->fd >= 0) {
-            close(beacon->fd);
-        }
+        scope_close(&beacon->fd);
         free(beacon);
         return NULL;
     }
@@ -236,7 +233,6 @@ int discovery_fd(const struct discovery_beacon *beacon) {
 
 void discovery_close(struct discovery_beacon *beacon) {
     uint64_t all = 0;
-    char line[128];
     if (beacon == NULL) {
         return;
     }
@@ -244,9 +240,7 @@ void discovery_close(struct discovery_beacon *beacon) {
         all += beacon->ignored[i];
     }
     if (all != 0) {
-        snprintf(line, sizeof line, "discovery: %llu packets were ignored",
-                 (unsigned long long)all);
-        beacon->tell(line);
+        tell_line(beacon->tell, "discovery: %llu packets were ignored", (unsigned long long)all);
     }
     close(beacon->fd);
     free(beacon);
@@ -375,20 +369,16 @@ int discovery_ask(uint16_t port, const struct token *token, uint32_t kinds, uint
                   const volatile sig_atomic_t *stop,
                   bool (*found)(void *context, const struct discovery_found *one), void *context,
                   struct error *error) {
-    struct asking asking = {.token = token};
+    SCOPE_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct asking asking = {.fd = fd, .token = token};
     uint64_t end = clock_now_ns() + wait_ns;
     uint64_t again = 0;
     bool asked = false;
     bool goes_on = true;
     int on = 1;
-    asking.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (asking.fd < 0 || setsockopt(asking.fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof on) != 0 ||
         getrandom(asking.nonces, sizeof asking.nonces, 0) != (ssize_t)sizeof asking.nonces) {
-        error_set(error, "cannot ask by UDP: %s", strerror(errno));
-        if (asking.fd >= 0) {
-            close(asking.fd);
-        }
-        return -1;
+        return error_set(error, "cannot ask by UDP: %s", strerror(errno));
     }
     for (uint64_t now = clock_now_ns(); goes_on && *stop == 0 && now < end; now = clock_now_ns()) {
         struct pollfd one = {asking.fd, POLLIN, 0};
@@ -400,7 +390,6 @@ int discovery_ask(uint16_t port, const struct token *token, uint32_t kinds, uint
             goes_on = asking_hear(&asking, found, context);
         }
     }
-    close(asking.fd);
     return asked ? 0 : error_set(error, "nobody can be asked by UDP: no network is up");
 }
 

@@ -4,8 +4,8 @@
 
 #include "analyze/base/scope.h"
 #include "collect/clock.h"
+#include "stream/channel.h"
 #include "stream/discovery.h"
-#include "stream/listening.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -294,12 +294,8 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
     knownpieces_free(gatherer->known);
     puller_free(gatherer->puller);
     discovery_close(gatherer->beacon);
-    if (gatherer->listener >= 0) {
-        close(gatherer->listener);
-    }
-    if (gatherer->folder >= 0) {
-        close(gatherer->folder);
-    }
+    scope_close(&gatherer->listener);
+    scope_close(&gatherer->folder);
     free(gatherer);
     return result;
 }

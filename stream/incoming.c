@@ -5,7 +5,7 @@
 
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
-#include "stream/listening.h"
+#include "stream/channel.h"
 
 #include <errno.h>
 #include <stdio.h>

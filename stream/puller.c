@@ -8,7 +8,7 @@
 #include "stream/gatherer.h"
 
 #include "collect/clock.h"
-#include "stream/connecting.h"
+#include "stream/channel.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "analyze/base/scope.h"
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
-#include "stream/connecting.h"
+#include "stream/channel.h"
 #include "stream/controlled.h"
 #include "stream/discovery.h"
 #include "stream/filehash.h"
@@ -658,8 +658,6 @@ enum sender_result sender_run(const struct sender_options *options,
     tail_end(&sender->tail);
     reuse_end(&sender->reuse);
     punch_close(&sender->punch);
-    if (sender->fd >= 0) {
-        close(sender->fd);
-    }
+    scope_close(&sender->fd);
     return result;
 }

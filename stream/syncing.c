@@ -2,6 +2,7 @@
 /* syncing.c: a few threads that call fdatasync(). See syncing.h. */
 #include "stream/syncing.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/base/threadstart.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -54,18 +55,14 @@ static struct sync_job *queue_take(struct queue *queue) {
 
 static void close_folders(struct sync_job *job) {
     for (size_t i = 0; i < SYNCING_FOLDERS; i++) {
-        if (job->folders[i] >= 0) {
-            close(job->folders[i]);
-        }
+        scope_close(&job->folders[i]);
         job->folders[i] = -1;
     }
 }
 
 void syncing_free_job(struct sync_job *job) {
     close_folders(job);
-    if (job->fd >= 0) {
-        close(job->fd);
-    }
+    scope_close(&job->fd);
     free(job);
 }
 
@@ -279,9 +276,7 @@ size_t syncing_free(struct syncing *syncing) {
         pthread_mutex_unlock(&syncing->lock);
         return left;
     }
-    if (syncing->event >= 0) {
-        close(syncing->event);
-    }
+    scope_close(&syncing->event);
     pthread_cond_destroy(&syncing->more);
     pthread_mutex_destroy(&syncing->lock);
     free(syncing);

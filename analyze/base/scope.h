@@ -32,6 +32,7 @@
 #define SCOPE_FOLDER SCOPE(scope_closedir)
 #define SCOPE_MEMORY SCOPE(scope_free)
 
+/* Also for a descriptor of something larger that may have none. */
 static inline void scope_close(const int *fd) {
     int reason = errno;
     if (*fd >= 0) {

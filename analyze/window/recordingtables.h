@@ -5,8 +5,8 @@
  * since too many came (MEMTRACE_BLOCK_THINNED); and what the program itself had counted at its end
  * (MEMTRACE_BLOCK_TOTALS), which is right whatever was lost.
  *
- * Called by analyze/window, analyze/report, analyze/blocks and collect/recordgap. All but the last
- * one in a job, whose memory is what they return. Damaged blocks are left out.
+ * Called by analyze/window, analyze/report, analyze/blocks and collect/recordevents. All but the
+ * last one in a job, whose memory is what they return. Damaged blocks are left out.
  */
 #ifndef ANALYZE_WINDOW_RECORDINGTABLES_H
 #define ANALYZE_WINDOW_RECORDINGTABLES_H

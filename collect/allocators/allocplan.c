@@ -300,20 +300,6 @@ static bool allocplan_place_object(struct allocplan *plan, struct allocprocess *
     return block->address != 0;
 }
 
-/* Each has its final number only when none is left out any more. */
-static void write_functions(struct allocplan *plan, void (*tell)(const char *line)) {
-    for (size_t i = plan->count; i-- > 0;) {
-        if (!write_function(plan, i)) {
-            tell(job_text("the function at %#llx leads too far away to be moved",
-                          (unsigned long long)plan->list[i].address));
-            allocplan_leave_out(plan, i);
-        }
-    }
-    for (size_t i = 0; i < plan->count; i++) {
-        write_function(plan, i);
-    }
-}
-
 void allocplan_place(struct allocplan *plan, struct allocprocess *process,
                      void (*tell)(const char *line)) {
     size_t most = plan->first < MEMTRACE_SITES ? MEMTRACE_SITES - plan->first : 0;
@@ -340,7 +326,17 @@ void allocplan_place(struct allocplan *plan, struct allocprocess *process,
             }
         }
     }
-    write_functions(plan, tell);
+    for (size_t i = plan->count; i-- > 0;) {
+        if (!write_function(plan, i)) {
+            tell(job_text("the function at %#llx leads too far away to be moved",
+                          (unsigned long long)plan->list[i].address));
+            allocplan_leave_out(plan, i);
+        }
+    }
+    /* Each has its final number only now that none is left out any more. */
+    for (size_t i = 0; i < plan->count; i++) {
+        write_function(plan, i);
+    }
     if (plan->count == 0) {
         job_fail("no function is left to be followed");
     }

@@ -8,12 +8,10 @@
  *     proposed   SPECIFICATION SYMBOL PLACE SOURCE CALLEE      one whose attributes say it
  * allocates
  *
- * Written by instrument/allocators, read by cli/flags.c.
+ * Written by instrument/allocators, read by cli/flags.c, in a job.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCRECORDED_H
 #define COLLECT_ALLOCATORS_ALLOCRECORDED_H
-
-#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,13 +38,11 @@ struct allocrecorded {
 /* Each different one, in their order. All zero is empty. */
 struct allocrecords {
     struct allocrecorded *items;
-    char **lines;
-    size_t count, room, lines_room;
+    size_t count, room;
     bool is_for_linking; /* an object has no code yet: link-time optimisation */
 };
 
-/* Adds those of a file: a program, library, object, or archive of objects. 0, or -1. */
-int allocrecorded_read(struct allocrecords *records, const char *path, struct error *error);
-void allocrecorded_free(struct allocrecords *records);
+/* Adds those of a file: a program, library, object, or archive of objects. They are the job's. */
+void allocrecorded_read(struct allocrecords *records, const char *path);
 
 #endif

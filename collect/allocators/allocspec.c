@@ -3,6 +3,7 @@
 #include "collect/allocators/allocspec.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 #include "collect/allocators/allocsets.h"
 
 #include <ctype.h>
@@ -50,14 +51,6 @@ static uint8_t allocspec_read_number(const char *text, const char *end) {
                : 0;
 }
 
-static int refuse_number(const struct allocspec *spec, const char *item, int length,
-                         struct error *error) {
-    return error_set(
-        error, "\"%s\": \"%.*s\": an argument is named by its number, 1 to %d, as in size=1%s",
-        spec->text, length, item, MEMTRACE_ALLOCATOR_NUMBERS,
-        strncmp(item, "size", 4) == 0 ? " or size=1*2" : "");
-}
-
 /* "size=1*2" */
 static int read_item(struct allocspec *spec, const char *item, int length, struct error *error) {
     const char *equals = memchr(item, '=', (size_t)length);
@@ -97,7 +90,10 @@ static int read_item(struct allocspec *spec, const char *item, int length, struc
     spec->signature.times =
         star != NULL ? allocspec_read_number(star + 1, end) : spec->signature.times;
     if (*place == 0 || (star != NULL && spec->signature.times == 0)) {
-        return refuse_number(spec, item, length, error);
+        return error_set(
+            error, "\"%s\": \"%.*s\": an argument is named by its number, 1 to %d, as in size=1%s",
+            spec->text, length, item, MEMTRACE_ALLOCATOR_NUMBERS,
+            key == KEY_SIZE ? " or size=1*2" : "");
     }
     return 0;
 }
@@ -292,7 +288,7 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
 
 /* Those of @FILE. */
 static int allocspec_add_file(struct allocspecs *specs, const char *text, struct error *error) {
-    char *lines = NULL;
+    SCOPE_MEMORY char *lines = NULL;
     char *state = NULL;
     size_t size;
     FILE *out = open_memstream(&lines, &size);
@@ -305,7 +301,6 @@ static int allocspec_add_file(struct allocspecs *specs, const char *text, struct
          status == 0 && line != NULL; line = strtok_r(NULL, "\n", &state)) {
         status = allocspec_add(specs, line, error);
     }
-    free(lines);
     return status;
 }
 
@@ -364,8 +359,8 @@ static char *allocspec_strip_line(char *line) {
 }
 
 static int expand_file(const char *name, FILE *out, struct error *error) {
-    FILE *in = fopen(name, "re");
-    char *line = NULL;
+    SCOPE_FILE FILE *in = fopen(name, "re");
+    SCOPE_MEMORY char *line = NULL;
     size_t room = 0;
     int status = 0;
     if (in == NULL) {
@@ -384,8 +379,6 @@ static int expand_file(const char *name, FILE *out, struct error *error) {
     if (status == 0 && ferror(in)) {
         status = error_set(error, "\"@%s\": %s", name, strerror(errno));
     }
-    free(line);
-    fclose(in);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "collect/allocators/alloctold.h"
 
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/scope.h"
 #include "analyze/read/region.h"
 #include "memtrace/format.h"
 
@@ -25,24 +26,11 @@ static void alloctold_path(char *path, size_t capacity, const char *folder, int 
 /* The run that somebody collects; 0: none. */
 static uint64_t alloctold_run(const char *region) {
     struct memtrace_header header;
-    int fd = open(region, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t size = fd >= 0 ? pread(fd, &header, sizeof header, 0) : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return size == (ssize_t)sizeof header && header.collector_pid != 0 ? header.run.id : 0;
-}
-
-/* What is in the file, ended by NUL. NULL: it cannot be read. */
-static char *alloctold_read(int fd) {
-    char *text = malloc(LARGEST + 1);
-    ssize_t size = text != NULL ? pread(fd, text, LARGEST, 0) : -1;
-    if (size < 0) {
-        free(text);
-        return NULL;
-    }
-    text[size] = '\0';
-    return text;
+    SCOPE_FD int fd = open(region, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                   header.collector_pid != 0
+               ? header.run.id
+               : 0;
 }
 
 /* Whether it is a line of the text. */
@@ -61,33 +49,32 @@ static bool alloctold_add(int fd, const char *line) {
     /* "SPECIFICATION": no function is called ... in PROGRAM: up to what differs. */
     const char *absent = line[0] == '"' ? strstr(line, "\": no ") : NULL;
     size_t length = absent != NULL ? (size_t)(absent - line) + 1 : strlen(line);
-    char *text = flock(fd, LOCK_EX) == 0 ? alloctold_read(fd) : NULL;
-    bool is_new = text == NULL || !has_line(text, line, length);
-    if (text != NULL && is_new && lseek(fd, 0, SEEK_END) < LARGEST) {
+    SCOPE_MEMORY char *text = malloc(LARGEST + 1);
+    ssize_t size = text != NULL && flock(fd, LOCK_EX) == 0 ? pread(fd, text, LARGEST, 0) : -1;
+    if (size < 0) {
+        return true;
+    }
+    text[size] = '\0';
+    if (has_line(text, line, length)) {
+        return false;
+    }
+    if (lseek(fd, 0, SEEK_END) < LARGEST) {
         fullwrite(fd, line, length);
         fullwrite(fd, "\n", 1);
     }
-    free(text);
-    return is_new;
+    return true;
 }
 
 bool alloctold_is_news(const char *region, const char *line) {
     uint64_t run = alloctold_run(region);
     const char *name = strrchr(region, '/');
     char path[512];
-    bool is_news;
-    int fd;
     if (run == 0 || name == NULL) {
         return true;
     }
     alloctold_path(path, sizeof path, region, (int)(name - region), run);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return true;
-    }
-    is_news = alloctold_add(fd, line);
-    close(fd);
-    return is_news;
+    SCOPE_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 || alloctold_add(fd, line);
 }
 
 void alloctold_forget(uint64_t run) {

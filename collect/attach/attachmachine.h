@@ -10,7 +10,6 @@
 #ifndef COLLECT_ATTACH_ATTACHMACHINE_H
 #define COLLECT_ATTACH_ATTACHMACHINE_H
 
-#include "collect/attach/attachimage.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/stub.h"
 

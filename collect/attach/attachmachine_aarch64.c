@@ -10,6 +10,8 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachmachine.h"
 
+#include "analyze/base/scope.h"
+#include "analyze/read/procfile.h"
 #include "collect/attach/attachfault.h"
 #include "collect/attach/filtercalls.h"
 #include "collect/attach/stub_aarch64.h"
@@ -66,19 +68,13 @@ static bool is_call(pid_t pid, uint64_t pc) {
  * call: for that moment it is said to be. 0, or -1. */
 static int interrupted_argument(pid_t pid, pid_t tid, int32_t number, uint64_t *argument) {
     const int32_t none = -1;
-    char path[64];
-    FILE *file;
     int64_t said;
-    int found = 0;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
+    int found;
     if (set_whole(tid, NT_ARM_SYSTEM_CALL, &number, sizeof number) != 0) {
         return -1;
     }
-    file = fopen(path, "re");
-    if (file != NULL) {
-        found = fscanf(file, "%" SCNd64 " %" SCNx64, &said, argument);
-        fclose(file);
-    }
+    SCOPE_FILE FILE *file = procfile_text("/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
+    found = file != NULL ? fscanf(file, "%" SCNd64 " %" SCNx64, &said, argument) : 0;
     set_whole(tid, NT_ARM_SYSTEM_CALL, &none, sizeof none);
     return found == 2 && said == number ? 0 : -1;
 }

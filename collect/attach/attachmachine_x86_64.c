@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachmachine.h"
 
+#include "analyze/base/scope.h"
 #include "collect/attach/attachfault.h"
 #include "collect/attach/filtercalls.h"
 
@@ -171,7 +172,7 @@ static const unsigned char restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 
 static size_t find_restorers(const struct attachtarget *target, const struct attachmapping *code,
                              uint64_t *words, size_t most) {
     size_t size = code->end - code->start;
-    unsigned char *bytes = malloc(size);
+    SCOPE_MEMORY unsigned char *bytes = malloc(size);
     const unsigned char *at = bytes;
     size_t count = 0;
     ssize_t length =
@@ -181,7 +182,6 @@ static size_t find_restorers(const struct attachtarget *target, const struct att
         words[count++] = code->start + (uint64_t)(at - bytes);
         at++;
     }
-    free(bytes);
     return count;
 }
 

@@ -6,7 +6,6 @@
 #include "analyze/base/scope.h"
 #include "analyze/read/procfile.h"
 #include "collect/attach/attachfault.h"
-#include "collect/attach/attachimage.h"
 #include "collect/attach/attachmachine.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"

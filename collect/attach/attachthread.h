@@ -22,7 +22,6 @@
 
 #include "analyze/base/error.h"
 #include "collect/attach/attachfilters.h"
-#include "collect/attach/attachimage.h"
 #include "collect/attach/attachtarget.h"
 
 #include <stdbool.h>

@@ -8,7 +8,6 @@
 #include "analyze/read/procfile.h"
 #include "analyze/read/region.h"
 #include "collect/attach/attachfault.h"
-#include "collect/attach/attachimage.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/attachthread.h"
 #include "collect/clock.h"

@@ -10,7 +10,7 @@
 
 #include "analyze/base/error.h"
 #include "collect/attach/attachfilters.h"
-#include "collect/attach/attachimage.h"
+#include "collect/attach/attachtarget.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

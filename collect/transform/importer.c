@@ -8,6 +8,7 @@
 #include "collect/transform/recordwriter.h"
 
 #define XXH_INLINE_ALL
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -72,14 +73,6 @@ struct importer {
     struct importer_result *result;
 };
 
-/* As much of a text as there is room for. */
-static void importer_copy_text(char *to, size_t room, const char *text) {
-    size_t size = strlen(text);
-    size = size < room ? size : room - 1;
-    memmove(to, text, size);
-    to[size] = '\0';
-}
-
 static void numbers_add(struct numbers *numbers, uint64_t number) {
     job_grow(&numbers->items, &numbers->room, numbers->count, sizeof number);
     numbers->items[numbers->count++] = number;
@@ -111,7 +104,7 @@ static uint32_t modules_id(struct modules *modules, const struct heaptrackfile_m
         modules->count = id + 1;
         modules->items[id] = (struct memtrace_module){
             .id = (uint32_t)id, .start = module->start, .end = module->end, .bias = module->base};
-        importer_copy_text(modules->items[id].path, sizeof modules->items[id].path, module->path);
+        snprintf(modules->items[id].path, sizeof modules->items[id].path, "%s", module->path);
     }
     item = &modules->items[id];
     item->start = module->start < item->start ? module->start : item->start;
@@ -187,13 +180,14 @@ static struct live_block live_blocks_end(struct live_blocks *live, enum heaptrac
 
 static void importer_program(void *context, const char *path) {
     struct importer *importer = context;
-    importer_copy_text(importer->program.executable, sizeof importer->program.executable, path);
+    snprintf(importer->program.executable, sizeof importer->program.executable, "%.*s",
+             (int)sizeof importer->program.executable - 1, path);
 }
 
 /* Its arguments were joined by spaces; importer_split_command() takes them apart. */
 static void importer_command(void *context, const char *text) {
     struct importer *importer = context;
-    importer_copy_text(importer->program.command, sizeof importer->program.command - 1, text);
+    snprintf(importer->program.command, sizeof importer->program.command - 1, "%s", text);
 }
 
 static void importer_modules_gone(void *context) {
@@ -385,14 +379,6 @@ static void importer_guess_program(struct importer *importer) {
     }
 }
 
-static void importer_write_thread(struct importer *importer) {
-    struct memtrace_thread_record thread = {
-        .id = THREAD, .state = MEMTRACE_THREAD_ENDED, .end_ns = importer->time_ns};
-    importer_copy_text(thread.name, sizeof thread.name,
-                       pathname_base(importer->program.executable));
-    recordwriter_table(importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
-}
-
 static void importer_write_program(struct importer *importer) {
     struct memtrace_header *program = &importer->program;
     const struct heaptrackfile_result *file = &importer->result->file;
@@ -430,6 +416,7 @@ static void importer_work(void *what) {
     struct memtrace_recording_header header = {.version = MEMTRACE_RECORDING_VERSION,
                                                .header_size = sizeof header,
                                                .byte_order = MEMTRACE_BYTE_ORDER};
+    struct memtrace_thread_record thread = {.id = THREAD, .state = MEMTRACE_THREAD_ENDED};
     memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);
     importer->writer = recordwriter_open(importer->to, &header, BLOCK_PACK_LEVEL);
     heaptrackfile_read(importer->from, &visitor, &importer->result->file);
@@ -439,7 +426,10 @@ static void importer_work(void *what) {
         recordwriter_table(importer->writer, MEMTRACE_BLOCK_MODULES, modules->items + 1,
                            modules->count - 1, sizeof *modules->items);
     }
-    importer_write_thread(importer);
+    snprintf(thread.name, sizeof thread.name, "%.*s", (int)sizeof thread.name - 1,
+             pathname_base(importer->program.executable));
+    thread.end_ns = importer->time_ns;
+    recordwriter_table(importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
     importer_write_program(importer);
     recordwriter_close(importer->writer);
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/job.h"
+#include "analyze/base/scope.h"
 #include "analyze/replay/lives.h"
 #include "collect/cull.h"
 
@@ -65,9 +66,7 @@ static void blockset_close(struct blockset *set) {
         }
         free(chunks->items);
     }
-    if (set->fd >= 0) {
-        close(set->fd);
-    }
+    scope_close(&set->fd);
 }
 
 /* Adds a block; not names that no block can have. 0, or errno: it ends no job, since events are

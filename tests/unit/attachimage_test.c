@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attachimage_test.c: collect/attach/attachimage: which program is meant, while it begins. */
-#include "collect/attach/attachimage.h"
+#include "collect/attach/attachtarget.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -350,12 +350,15 @@ static void summary_text(void **state) {
     struct profile *profile;
     struct model *model;
     const struct leftout left_out = {.is_known = true};
-    char *text;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
     (void)state;
     builder_example(builder, 0x10000000);
     profile = profile_wrap(builder->bytes, builder_size(builder), "test", NULL);
     model = model_load(profile, NULL);
-    text = finish_summary(model, &left_out, "/tmp/with blank.mtp", NULL);
+    finish_print_summary(out, model, &left_out, "/tmp/with blank.mtp", NULL);
+    fclose(out);
     assert_string_equal(text,
                         "memtrace: peak               1.3 KiB (1,300 bytes)\n"
                         "memtrace: leaked             1.3 KiB (1,300 bytes in 5 blocks)\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fakename_test.c: made-up names. */
+/* anonymize_test.c: made-up names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collect/transform/fakename.h"
+#include "collect/transform/anonymize.h"
 
 #include <stdio.h>
 #include <string.h>
