@@ -266,15 +266,12 @@ int topsource_look(struct topsource *source, struct error *error) {
 
 /* The column of a thread + 1; 0: there is none. */
 static uint32_t thread_column(const struct profile *profile, uint32_t thread) {
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0;
-             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
-            const struct memtrace_thread_record *record = profile_item(profile, segment, place);
-            if (record != NULL && profile_load_u32(&record->id) == thread &&
-                profile_load_u32(&record->state) != MEMTRACE_THREAD_FREE) {
-                return profile_load_u32(&record->column) + 1;
-            }
+    struct profile_items at = {.kind = MEMTRACE_SEGMENT_THREADS};
+    const struct memtrace_thread_record *record;
+    while ((record = profile_next(profile, &at)) != NULL) {
+        if (profile_load_u32(&record->id) == thread &&
+            profile_load_u32(&record->state) != MEMTRACE_THREAD_FREE) {
+            return profile_load_u32(&record->column) + 1;
         }
     }
     return 0;

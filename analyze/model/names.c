@@ -88,10 +88,10 @@ static struct entry *make_entry(const struct names *names, uint64_t frame) {
     size_t count = 0;
     const struct framename *given = is_before ? NULL : given_names(names, frame, &count);
     struct entry *entry;
-    if (given == NULL && !is_before && place.module != 0 &&
-        symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset,
-                           &found) != 0) {
-        return NULL;
+    if (given == NULL && !is_before && place.module != 0) {
+        names->resolved->no_memory |=
+            symbolizer_resolve(names->symbolizer, &names->modules[place.module], place.offset,
+                               &found) != 0;
     }
     if (given == NULL) {
         count = found.count != 0 ? found.count : 1;
@@ -364,7 +364,10 @@ int names_settle(const struct names *names, const atomic_bool *cancel) {
         if (cancel != NULL && atomic_load(cancel)) {
             return NAMES_CANCELLED;
         }
-        if (is_code(frame) && find_entry(names, frame) == NULL) {
+        if (is_code(frame)) {
+            find_entry(names, frame);
+        }
+        if (resolved->no_memory) {
             return -1;
         }
     }

@@ -10,16 +10,16 @@
 #ifndef ANALYZE_MODEL_TEXTS_H
 #define ANALYZE_MODEL_TEXTS_H
 
+#include "analyze/base/numbermap.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 enum { TEXTS_BYTES = 4 << 20 };
 
 struct texts {
     char *bytes; /* of TEXTS_BYTES; only what is used is touched */
     size_t used;
-    uint32_t *places; /* a hash table of offsets in bytes, plus one; 0: empty */
-    size_t capacity;  /* a power of two, at least twice the count */
+    struct numbermap places; /* hash of a text -> it, in bytes */
     size_t count;
 };
 

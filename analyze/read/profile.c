@@ -31,40 +31,25 @@
 
 /* Bytes of one item of each kind, 0: not known to this reader. */
 static uint32_t item_size_of(uint32_t kind) {
-    switch (kind) {
-    case MEMTRACE_SEGMENT_TREE:
-        return sizeof(struct memtrace_node);
-    case MEMTRACE_SEGMENT_NODES:
-    case MEMTRACE_SEGMENT_AREAS:
-        return sizeof(uint64_t);
-    case MEMTRACE_SEGMENT_LEDGER:
-    case MEMTRACE_SEGMENT_CELLS:
-        return sizeof(struct memtrace_cell);
-    case MEMTRACE_SEGMENT_LIFETIMES:
-        return sizeof(struct memtrace_lifetimes);
-    case MEMTRACE_SEGMENT_THREADS:
-        return sizeof(struct memtrace_thread_record);
-    case MEMTRACE_SEGMENT_MODULES:
-        return sizeof(struct memtrace_module);
-    case MEMTRACE_SEGMENT_POOLS:
-        return sizeof(struct memtrace_pool);
-    case MEMTRACE_SEGMENT_POOL_ROOM:
-        return sizeof(struct memtrace_pool_room);
-    case MEMTRACE_SEGMENT_TIMELINE:
-        return 1; /* one struct, its size is checked where it is read */
-    case MEMTRACE_SEGMENT_FREES:
-        return sizeof(struct memtrace_foreign_frees);
-    case MEMTRACE_SEGMENT_EVENTS:
-        return sizeof(struct memtrace_chunk);
-    case MEMTRACE_SEGMENT_PROCESSES:
-        return sizeof(struct memtrace_process);
-    case MEMTRACE_SEGMENT_PATHS:
-        return sizeof(struct memtrace_path);
-    case MEMTRACE_SEGMENT_ESTIMATES:
-        return sizeof(struct memtrace_estimate);
-    default:
-        return 0;
-    }
+    static const uint32_t sizes[] = {
+        [MEMTRACE_SEGMENT_TREE] = sizeof(struct memtrace_node),
+        [MEMTRACE_SEGMENT_NODES] = sizeof(uint64_t),
+        [MEMTRACE_SEGMENT_AREAS] = sizeof(uint64_t),
+        [MEMTRACE_SEGMENT_LEDGER] = sizeof(struct memtrace_cell),
+        [MEMTRACE_SEGMENT_CELLS] = sizeof(struct memtrace_cell),
+        [MEMTRACE_SEGMENT_LIFETIMES] = sizeof(struct memtrace_lifetimes),
+        [MEMTRACE_SEGMENT_THREADS] = sizeof(struct memtrace_thread_record),
+        [MEMTRACE_SEGMENT_MODULES] = sizeof(struct memtrace_module),
+        [MEMTRACE_SEGMENT_POOLS] = sizeof(struct memtrace_pool),
+        [MEMTRACE_SEGMENT_POOL_ROOM] = sizeof(struct memtrace_pool_room),
+        [MEMTRACE_SEGMENT_TIMELINE] = 1, /* one struct, its size is checked where it is read */
+        [MEMTRACE_SEGMENT_FREES] = sizeof(struct memtrace_foreign_frees),
+        [MEMTRACE_SEGMENT_EVENTS] = sizeof(struct memtrace_chunk),
+        [MEMTRACE_SEGMENT_PROCESSES] = sizeof(struct memtrace_process),
+        [MEMTRACE_SEGMENT_PATHS] = sizeof(struct memtrace_path),
+        [MEMTRACE_SEGMENT_ESTIMATES] = sizeof(struct memtrace_estimate),
+    };
+    return kind < sizeof sizes / sizeof sizes[0] ? sizes[kind] : 0;
 }
 
 /* Keeps the first break only: what follows it is mostly its consequence. */
@@ -293,9 +278,9 @@ unsigned char *profile_uncompress(int fd, const char *path, const struct memtrac
 /* ---- Opening: in a job, whose memory is the profile's ---- */
 
 struct opening {
-    int fd;
+    int fd; /* -1: it is these bytes */
     const char *name;
-    const void *bytes; /* not NULL: they are it, and not a file */
+    const void *bytes;
     size_t size;
     struct profile *profile;
 };
@@ -426,7 +411,7 @@ static void profile_open_in_job(void *what) {
     job_undo(profile_undo_file, profile);
     /* Begun here, since what begins in a refresh goes with that. */
     job_reserve(&profile->segments, &profile->segment_room, 1, sizeof *profile->segments);
-    if (opening->bytes != NULL) {
+    if (opening->fd < 0) {
         profile_read_bytes(profile, opening->bytes, opening->size);
     } else {
         trust_note_data(opening->fd);
@@ -458,7 +443,8 @@ struct profile *profile_open(const char *path, struct error *error) {
 
 struct profile *profile_wrap(const void *bytes, size_t size, const char *name,
                              struct error *error) {
-    return profile_make((struct opening){.name = name, .bytes = bytes, .size = size}, error);
+    return profile_make((struct opening){.fd = -1, .name = name, .bytes = bytes, .size = size},
+                        error);
 }
 
 static void profile_refresh_in_job(void *what) {

@@ -17,12 +17,6 @@ enum { NUMBERED = 0x80, PAGE = MEMTRACE_PAGE_SIZE };
 
 /* ---- Forms ---- */
 
-static struct segmentpack_form fields(unsigned count, unsigned width, bool numbered) {
-    struct segmentpack_form form = {.count = count, .numbered = numbered};
-    memset(form.width, (int)width, count);
-    return form;
-}
-
 static uint32_t item_bytes(const struct segmentpack_form *form) {
     uint32_t bytes = 0;
     for (unsigned i = 0; i < form->count; i++) {
@@ -32,34 +26,27 @@ static uint32_t item_bytes(const struct segmentpack_form *form) {
 }
 
 struct segmentpack_form segmentpack_form(uint32_t kind, uint32_t item_size) {
-    struct segmentpack_form form = {.count = 0};
-    switch (kind) {
-    case MEMTRACE_SEGMENT_TREE:
-        form = fields(3, 4, true);
-        form.width[0] = 8;
-        break;
-    case MEMTRACE_SEGMENT_NODES:
-        form = fields(3, 3, true); /* the frame's lower bits, the parent, the area */
-        form.width[2] = 2;
-        break;
-    case MEMTRACE_SEGMENT_LEDGER:
-    case MEMTRACE_SEGMENT_CELLS:
-        form = fields(8, 8, false);
-        form.width[6] = form.width[7] = 4; /* peak_epoch, lifetimes */
-        break;
-    case MEMTRACE_SEGMENT_LIFETIMES:
-        form = fields(MEMTRACE_LIFETIME_BUCKETS, 4, false);
-        break;
-    case MEMTRACE_SEGMENT_FREES:
-        form = fields(2, 8, false);
-        break;
-    case MEMTRACE_SEGMENT_PATHS:
-        form = fields(6, 8, false);
-        break;
-    default:
-        break;
+    static const struct {
+        uint32_t kind;
+        struct segmentpack_form form;
+    } forms[] = {
+        {MEMTRACE_SEGMENT_TREE, {{8, 4, 4}, 3, true}},
+        /* The frame's lower bits, the parent, the area. */
+        {MEMTRACE_SEGMENT_NODES, {{3, 3, 2}, 3, true}},
+        /* peak_epoch and lifetimes are the last ones. */
+        {MEMTRACE_SEGMENT_LEDGER, {{8, 8, 8, 8, 8, 8, 4, 4}, 8, false}},
+        {MEMTRACE_SEGMENT_CELLS, {{8, 8, 8, 8, 8, 8, 4, 4}, 8, false}},
+        {MEMTRACE_SEGMENT_LIFETIMES,
+         {{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, MEMTRACE_LIFETIME_BUCKETS, false}},
+        {MEMTRACE_SEGMENT_FREES, {{8, 8}, 2, false}},
+        {MEMTRACE_SEGMENT_PATHS, {{8, 8, 8, 8, 8, 8}, 6, false}},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (forms[i].kind == kind && item_bytes(&forms[i].form) == item_size) {
+            return forms[i].form;
+        }
     }
-    return item_bytes(&form) == item_size ? form : (struct segmentpack_form){.count = 0};
+    return (struct segmentpack_form){.count = 0};
 }
 
 bool segmentpack_same(const struct segmentpack_form *one, const struct segmentpack_form *other) {

@@ -13,6 +13,7 @@
 #include "analyze/symbol/dwarffile.h"
 #include "analyze/symbol/symbolcache.h"
 
+#define XXH_INLINE_ALL
 #include <dwarf.h>
 #include <errno.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 /* ---- One module: its files, tables and answers so far. The shared part (files, symbol table, unit
  * index) is made once, under the lock, and then only read. Whatever libdw changes while it reads is
@@ -495,13 +497,6 @@ void symbolizer_close(struct symbolizer *symbolizer) {
     free(symbolizer);
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static bool is_module(const struct module *known, const struct symbol_module *module) {
     return known->build_id_size == module->build_id_size &&
            strcmp(known->path, module->path) == 0 &&
@@ -512,8 +507,9 @@ static bool is_module(const struct module *known, const struct symbol_module *mo
 /* The symbolizer's own record of the module; NULL: out of memory. */
 static struct module *symbolizer_module(struct symbolizer *symbolizer,
                                         const struct symbol_module *module) {
-    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), module->path, strlen(module->path));
-    hash = hash_bytes(hash, module->build_id, module->build_id_size);
+    uint64_t hash = XXH3_64bits(module->path, strlen(module->path));
+    if (module->build_id_size)
+        hash = XXH3_64bits_withSeed(module->build_id, module->build_id_size, hash);
     struct module *known;
     /* Two modules with one hash: the later one takes the next number. */
     while ((known = numbermap_get(&symbolizer->modules, hash)) && !is_module(known, module))
