@@ -462,10 +462,6 @@ static void finemaking_begin_piece(struct finemaking *making, size_t edge, bool 
     index_begin(&making->piece, start_ns, &making->pass);
 }
 
-static void finemaking_end_slice(struct finemaking *making) {
-    making->directory.first[++making->slice] = making->directory.count;
-}
-
 static void finemaking_begin_window(void *context, uint64_t time_ns) {
     struct finemaking *making = context;
     const struct index *index = making->index;
@@ -485,7 +481,7 @@ static void finemaking_begin_window(void *context, uint64_t time_ns) {
     finemaking_end_piece(making, is_slice);
     while (making->slice + 1 < index->count &&
            time_ns >= index->entries[making->slice + 1].start_ns) {
-        finemaking_end_slice(making);
+        making->directory.first[++making->slice] = making->directory.count;
     }
     finemaking_begin_piece(making, next - 1, is_slice);
     making->pass.stop = making->is_full || making->file.failed;
@@ -538,7 +534,7 @@ static void finemaking_run(void *what) {
         finemaking_end_piece(making, true);
     }
     while (making->slice < making->index->count) {
-        finemaking_end_slice(making);
+        making->directory.first[++making->slice] = making->directory.count;
     }
     finemaking_write_directory(making);
 }

@@ -55,43 +55,27 @@ static void wholemodel_describe(struct model *model, struct timeorder_parts part
     }
 }
 
-static void wholemodel_take_tables(struct model *model, struct timeorder_parts parts) {
-    wholemodel_describe(model, parts);
-    recorded_nodes(model, parts);
-    recorded_places(model, parts);
-}
-
-static void wholemodel_make_tables(struct model *model, void *what) {
+static void wholemodel_take_tables(struct model *model, void *what) {
     const struct timeorder_parts *parts = what;
-    wholemodel_take_tables(model, *parts);
+    wholemodel_describe(model, *parts);
+    recorded_nodes(model, *parts);
+    recorded_places(model, *parts);
 }
 
 struct model *wholemodel_tables(struct timeorder_parts parts, struct error *error) {
-    return model_make(wholemodel_make_tables, &parts, error);
+    return model_make(wholemodel_take_tables, &parts, error);
 }
 
 /* ---- What happened ---- */
 
-/* A thread says what it lost before its next event; what came after its last one only the header
- * knows, which in turn may be older than the last events. */
-static void note_losses(struct model *model, const struct memtrace_recording *told) {
-    struct model_recording *recording = &model->recording;
-    uint64_t *lost = &model->header.lost[MEMTRACE_LOST_RECORDS];
-    uint64_t known;
-    if (recording->lost_allocs < told->lost_allocs) {
-        recording->lost_allocs = told->lost_allocs;
-    }
-    if (recording->lost_frees < told->lost_frees) {
-        recording->lost_frees = told->lost_frees;
-    }
-    known = model_add(recording->lost_allocs, recording->lost_frees);
-    if (*lost < known) {
-        *lost = known;
-    }
+static uint64_t wholemodel_larger(uint64_t left, uint64_t right) {
+    return left > right ? left : right;
 }
 
-static void note_facts(struct model *model, const struct index_facts *facts) {
+static void wholemodel_note_facts(struct model *model, const struct index_facts *facts,
+                                  const struct memtrace_recording *told) {
     struct model_recording *recording = &model->recording;
+    uint64_t *lost = &model->header.lost[MEMTRACE_LOST_RECORDS];
     if (facts->has_wrong_mapping) {
         model_damage(model, "a mapping has the context of a block");
     }
@@ -105,8 +89,11 @@ static void note_facts(struct model *model, const struct index_facts *facts) {
     if ((model->header.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
         model_damage(model, PROFILE_INCOMPLETE);
     }
-    recording->lost_allocs = facts->lost_allocs;
-    recording->lost_frees = facts->lost_frees;
+    /* A thread says what it lost before its next event; what came after its last one only the
+     * header knows, which in turn may be older than the last events. */
+    recording->lost_allocs = wholemodel_larger(facts->lost_allocs, told->lost_allocs);
+    recording->lost_frees = wholemodel_larger(facts->lost_frees, told->lost_frees);
+    *lost = wholemodel_larger(*lost, model_add(recording->lost_allocs, recording->lost_frees));
     recording->foreign_frees = facts->waiting;
     recording->sampled = facts->is_sampled;
     if (facts->sample_bytes != 0) {
@@ -180,8 +167,7 @@ static void wholemodel_take_index(struct model *model, struct timeorder_parts pa
     struct peakbound bound = {
         .highest = facts->highest, .lowest = facts->lowest, .is_shared = facts->is_shared};
     model->index = index;
-    note_facts(model, facts);
-    note_losses(model, &told);
+    wholemodel_note_facts(model, facts, &told);
     for (size_t i = 0; i < index->count; i++) {
         model->recording.events += index->entries[i].slice.events;
     }
@@ -199,13 +185,9 @@ static void wholemodel_take_index(struct model *model, struct timeorder_parts pa
     timepoints_complete(model, 0, UINT64_MAX, 0);
 }
 
-static void wholemodel_free_replay(void *what) {
-    wholereplay_free(what);
-}
-
 static void wholemodel_take_replay(struct model *model, struct timeorder_parts parts,
                                    struct wholereplay *replay) {
-    job_undo(wholemodel_free_replay, replay);
+    job_undo(wholereplay_free, replay);
     wholemodel_take_index(model, parts, replay->index);
 }
 
@@ -308,19 +290,20 @@ struct unpacking {
 
 static void modelcache_unpack(struct model *model, void *what) {
     const struct unpacking *from = what;
+    struct timeorder_parts parts = from->parts;
     struct index_cover cover = {0};
     bool failed = false;
     struct varint_reader rest = {.failed = &failed};
     struct index *index = index_unpack(from->bytes, from->size, &cover, &rest);
     if (index == NULL || rest.next != rest.end || index->all.bytes == NULL ||
-        !index_covers(cover, index_cover(from->parts, UINT64_MAX))) {
+        !index_covers(cover, index_cover(parts, UINT64_MAX))) {
         job_fail("it is not an index of these events");
     }
-    wholemodel_take_tables(model, from->parts);
-    if (!modelcache_fits(index, from->parts, model)) {
+    wholemodel_take_tables(model, &parts);
+    if (!modelcache_fits(index, parts, model)) {
         job_fail("it is not an index of all of these events");
     }
-    wholemodel_take_index(model, from->parts, index);
+    wholemodel_take_index(model, parts, index);
 }
 
 /* The model of an index in these bytes. NULL: it is not one of all these events. */
@@ -332,16 +315,19 @@ static struct model *modelcache_model(struct timeorder_parts parts, const unsign
 
 /* Whether all blocks of events are as they were written: what their sums say is not told of others.
  */
-static bool are_events_whole(const struct recording *recording) {
+static bool are_events_whole(struct timeorder_parts parts) {
     struct recording_buffer buffer = {0};
     bool is_whole = true;
-    for (size_t i = 0; i < recording->block_count && is_whole; i++) {
-        const struct recording_entry *entry = &recording->blocks[i];
-        struct memtrace_block_header block;
-        is_whole = entry->block.kind != MEMTRACE_BLOCK_EVENTS ||
-                   (block_load(recording->fd, recording->size, entry->offset, &block, &buffer) ==
-                        BLOCK_WHOLE &&
-                    memcmp(&block, &entry->block, sizeof block) == 0);
+    for (size_t part = 0; part < parts.count; part++) {
+        const struct recording *recording = parts.items[part];
+        for (size_t i = 0; i < recording->block_count && is_whole; i++) {
+            const struct recording_entry *entry = &recording->blocks[i];
+            struct memtrace_block_header block;
+            is_whole = entry->block.kind != MEMTRACE_BLOCK_EVENTS ||
+                       (block_load(recording->fd, recording->size, entry->offset, &block,
+                                   &buffer) == BLOCK_WHOLE &&
+                        memcmp(&block, &entry->block, sizeof block) == 0);
+        }
     }
     recording_buffer_free(&buffer);
     return is_whole;
@@ -353,17 +339,13 @@ static struct model *modelcache_load_own(struct timeorder_parts parts, const cha
     struct recording_buffer buffer = {0};
     struct model *model = NULL;
     size_t at = last->block_count;
-    bool is_whole = true;
     while (at != 0 && last->blocks[at - 1].block.kind != MEMTRACE_BLOCK_SLICES) {
         at--;
     }
     if (at != 0 && recording_payload(last, at - 1, &buffer, NULL) == 0) {
         model = modelcache_model(parts, buffer.bytes, buffer.size);
     }
-    for (size_t part = 0; model != NULL && is_whole && part < parts.count; part++) {
-        is_whole = are_events_whole(parts.items[part]);
-    }
-    if (!is_whole) {
+    if (model != NULL && !are_events_whole(parts)) {
         model_free(model);
         model = NULL;
     }
@@ -497,7 +479,7 @@ static void model_replay_in_job(struct model *model, void *what) {
     struct timeorder_parts parts = replaying->parts;
     const struct replay_options *options = replaying->options;
     struct wholereplay *replay;
-    wholemodel_take_tables(model, parts);
+    wholemodel_take_tables(model, &parts);
     if (replaying->is_kept && model->live) {
         replay = modelcache_look(parts, model, options);
     } else {

@@ -46,8 +46,8 @@ struct wholereplay *wholereplay_new(void) {
     return replay;
 }
 
-void wholereplay_free(struct wholereplay *replay) {
-    struct job_memory *memory = replay != NULL ? replay->memory : NULL;
+void wholereplay_free(void *replay) {
+    struct job_memory *memory = replay != NULL ? ((struct wholereplay *)replay)->memory : NULL;
     job_free(&memory);
 }
 
@@ -237,16 +237,6 @@ static bool wholereplay_are_streams_alike(const struct wholereplay *replay,
     return order->stream_count >= replay->stream_count;
 }
 
-static void wholereplay_note_streams(struct wholereplay *replay, const struct timeorder *order) {
-    job_release(replay->streams);
-    replay->streams = job_array(order->stream_count + 1, sizeof *replay->streams);
-    replay->stream_count = order->stream_count;
-    for (size_t i = 0; i < order->stream_count; i++) {
-        replay->streams[i] =
-            timeorder_header(order, order->blocks[order->streams[i].first_block])->stream;
-    }
-}
-
 /* ---- Beginning ---- */
 
 /* Those that are over are as they were told. false: they are not. */
@@ -288,17 +278,25 @@ static void wholereplay_hand_over(struct wholereplay *replay, struct pass *pass,
     wholereplay_free_pass(before);
 }
 
-static void wholereplay_start_pass(struct wholereplay_run *run, const struct model *model) {
+static void wholereplay_start_pass(struct wholereplay_run *run) {
+    const struct timeorder *order = &run->order;
     struct wholereplay *replay = run->replay;
     struct pass *pass = run->pass = job_array(1, sizeof *pass);
-    pass_start(pass, model, run->order.stream_count, 0, UINT64_MAX);
+    pass_start(pass, run->model, order->stream_count, 0, UINT64_MAX);
     if (replay->pass == NULL) {
-        pass->inherited = model->header.inherited_blocks;
+        pass->inherited = run->model->header.inherited_blocks;
         peakbound_start(&pass->bound, pass->stream_count);
     } else {
         wholereplay_hand_over(replay, pass, replay->stream_count);
     }
     replay->pass = pass;
+    job_release(replay->streams);
+    replay->streams = job_array(order->stream_count + 1, sizeof *replay->streams);
+    replay->stream_count = order->stream_count;
+    for (size_t i = 0; i < order->stream_count; i++) {
+        replay->streams[i] =
+            timeorder_header(order, order->blocks[order->streams[i].first_block])->stream;
+    }
 }
 
 /* ---- The run ---- */
@@ -357,8 +355,7 @@ static void wholereplay_run_in_job(void *what) {
     run->edges =
         index_edges(order->parts, replay->until_ns, least_events, INDEX_SLICES, &run->edge_count);
     run->edge_of = job_array(run->edge_count + 1, sizeof *run->edge_of);
-    wholereplay_start_pass(run, run->model);
-    wholereplay_note_streams(replay, order);
+    wholereplay_start_pass(run);
     repeated = order->damaged;
     order->skips_addresses = true;
     timeorder_note_places(order, run->edges, run->edge_count);

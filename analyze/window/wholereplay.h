@@ -41,8 +41,8 @@ enum wholereplay_result {
     WHOLEREPLAY_ANEW = 1, /* something came too late: free it and start again */
 };
 
-struct wholereplay *wholereplay_new(void);         /* NULL: out of memory */
-void wholereplay_free(struct wholereplay *replay); /* NULL is allowed */
+struct wholereplay *wholereplay_new(void); /* NULL: out of memory */
+void wholereplay_free(void *replay);       /* of it; NULL is allowed */
 
 /* Up to what moment, as far as one can tell, all events are in the file. */
 uint64_t wholereplay_settled(struct timeorder_parts parts);
