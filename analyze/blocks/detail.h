@@ -119,4 +119,23 @@ const struct detail_context *detail_find(const struct detail *detail, uint32_t i
 const struct model *detail_submodel(const struct detail *detail, enum detail_part part,
                                     const struct model *model);
 
+/* ---- blockrank: the few blocks that come first in some order, out of any number. Of detail.c
+ * alone, and of its test ---- */
+
+struct blockrank {
+    struct life *lives;
+    size_t count;
+    size_t limit;
+    enum detail_order order;
+    uint64_t end_ns; /* until when a block that lives has lived */
+};
+
+/* limit 0: keeps none. Of the job. */
+void blockrank_start(struct blockrank *rank, enum detail_order order, size_t limit,
+                     uint64_t end_ns);
+void blockrank_add(struct blockrank *rank, const struct life *life);
+
+/* The blocks, sorted. */
+struct life *blockrank_take(struct blockrank *rank, size_t *count);
+
 #endif

@@ -13,10 +13,13 @@
 #ifndef ANALYZE_BLOCKS_HOLES_H
 #define ANALYZE_BLOCKS_HOLES_H
 
+#include "analyze/base/numbermap.h"
 #include "analyze/model/model.h"
 #include "analyze/replay/lives.h"
 #include "analyze/replay/options.h"
 #include "analyze/replay/timeorder.h"
+
+#include <stdbool.h>
 
 struct holes {
     uint64_t time_ns; /* of the moment with most unused bytes; the earliest of equals */
@@ -50,5 +53,32 @@ struct holes_watch {
 int holes_watch(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                 const struct holes_watch *watch, const struct replay_options *options,
                 struct holes *holes, struct error *error);
+
+/*
+ * ---- insides: ranges of pages that come and go, found by their start: what lies inside of large
+ * blocks. Adding and removing take the same time however many there are. In a damaged file several
+ * may begin at one address: the last one goes first. Of holes.c alone, and of its test. ----
+ */
+
+struct inside {
+    uint64_t start, end; /* numbers of pages; end 0: the place is free */
+    size_t below;        /* place + 1 of the one before with this start, or of the next free one */
+};
+
+/* All zero is empty; of the job in which the first one is added. */
+struct insides {
+    struct inside *items;
+    size_t room;
+    size_t used;               /* places, free ones too */
+    size_t free;               /* place + 1; 0: none */
+    struct numbermap by_start; /* place + 1 of the last one */
+    uint64_t pages;            /* of all of them */
+    uint64_t looks;            /* at places, ever: what the test counts */
+};
+
+/* start < end. */
+void insides_add(struct insides *insides, uint64_t start, uint64_t end);
+/* Nothing happens if none starts there. */
+void insides_remove(struct insides *insides, uint64_t start);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "analyze/base/job.h"
 #include "analyze/base/pattern.h"
-#include "analyze/replay/chains.h"
+#include "analyze/replay/lives.h"
 
 #include <limits.h>
 #include <math.h>

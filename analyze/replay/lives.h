@@ -84,4 +84,20 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
                 const struct lives_visitor *visitor, const struct replay_options *options,
                 struct error *error);
 
+/* ---- Chains: the ended blocks of chains of reallocations that still go on, kept until it is known
+ * how they end. Of analyze/filter/selection. Memory: the lives that are kept ---- */
+
+struct chains;
+
+struct chains *chains_new(void);
+/* Frees it early. NULL is allowed. */
+void chains_free(struct chains *chains);
+
+/* Keeps this life of its chain. */
+void chains_keep(struct chains *chains, const struct life *life);
+
+/* Takes out all that is kept of the chain that `life` belongs to, oldest first; the caller
+ * releases it. NULL: nothing is kept. */
+struct life *chains_take(struct chains *chains, const struct life *life, size_t *count);
+
 #endif

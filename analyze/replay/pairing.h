@@ -134,4 +134,40 @@ uint64_t pairing_living(const struct pairing *pairing);
 /* Ends that wait: at the end of a file, frees of blocks that are not in it. */
 uint64_t pairing_waiting(const struct pairing *pairing);
 
+/*
+ * ---- blockmap: a hash table from a block's name to what is known of it: open addressing, each
+ * chain closed up when an item leaves, so that it never holds anything but live items. It is cut
+ * into parts that grow each for itself, large ones by a quarter: a recording may have a hundred
+ * million live blocks, and no moment needs twice their memory. Also of collect/transform/importer.
+ * Belongs to a job. Start from {0}. ----
+ */
+
+struct blockmap_item {
+    uint64_t key; /* 0: empty */
+    struct pairing_block block;
+};
+
+struct blockmap_part {
+    struct blockmap_item *items;
+    uint32_t capacity; /* at least 4/3 of count */
+    uint32_t count;
+};
+
+enum { BLOCKMAP_PARTS = 256 };
+
+struct blockmap {
+    struct blockmap_part parts[BLOCKMAP_PARTS];
+    size_t count;
+};
+
+/* Frees it early. */
+void blockmap_free(struct blockmap *map);
+/* Puts it in, in place of one with the same key. key != 0. */
+void blockmap_put(struct blockmap *map, uint64_t key, const struct pairing_block *block);
+/* Takes it out. 1 or 0: not there. */
+int blockmap_take(struct blockmap *map, uint64_t key, struct pairing_block *block);
+/* All items, in no order; the visitor stops it by what is not 0, which it returns. */
+int blockmap_each(const struct blockmap *map,
+                  int (*visit)(void *context, const struct blockmap_item *item), void *context);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
-#include "analyze/replay/blockmap.h"
+#include "analyze/replay/pairing.h"
 #include "collect/transform/recordwriter.h"
 
 #define XXH_INLINE_ALL
@@ -125,7 +125,7 @@ static uint32_t modules_at(const struct modules *modules, uint64_t address) {
 
 /* ---- Live blocks ---- */
 
-/* blockmap.h knows no key of 0. */
+/* A blockmap knows no key of 0. */
 static uint64_t address_key(uint64_t address) {
     return address != 0 ? address : UINT64_MAX;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blockmap_test.c: analyze/replay/blockmap: what was put in is found until it is taken; the room.
+/* blockmap_test.c: analyze/replay/pairing: what was put in is found until it is taken; the room.
  */
 // clang-format off
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/replay/blockmap.h"
+#include "analyze/replay/pairing.h"
 
 #include <stdlib.h>
 

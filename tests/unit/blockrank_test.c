@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blockrank_test.c: analyze/blocks/blockrank: which few of many blocks are kept, and their order.
+/* blockrank_test.c: analyze/blocks/detail: which few of many blocks are kept, and their order.
  */
 // clang-format off
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/blocks/blockrank.h"
+#include "analyze/blocks/detail.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chains_test.c: analyze/replay/chains: random chains grow and end, beside a plain array. */
+/* chains_test.c: analyze/replay/lives: random chains grow and end, beside a plain array. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/replay/chains.h"
+#include "analyze/replay/lives.h"
 
 #include <stdlib.h>
 

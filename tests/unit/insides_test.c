@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* insides_test.c: analyze/blocks/insides.c: as many large blocks as a damaged file may have, in the
+/* insides_test.c: analyze/blocks/holes.c: as many large blocks as a damaged file may have, in the
  * orders that are bad for a search, cost a few looks each. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/blocks/insides.h"
+#include "analyze/blocks/holes.h"
 
 enum { COUNT = 200000, LOOKS = 4, LENGTH = 300 };
 
