@@ -189,16 +189,6 @@ struct places {
     char cmake_file[PATH_MAX]; /* for CMAKE_PROJECT_TOP_LEVEL_INCLUDES */
 };
 
-/* Sets result to the folder base/relative if it holds `file`. */
-static bool find_dir(const char *base, const char *relative, const char *file, char *result) {
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof(path), "%s/%s", base, relative);
-    if (length < 0 || (size_t)length >= sizeof(path) || !realpath(path, result))
-        return false;
-    length = snprintf(path, sizeof(path), "%s/%s", result, file);
-    return length > 0 && (size_t)length < sizeof(path) && access(path, R_OK) == 0;
-}
-
 static bool is_system_dir(const char *path) {
     static const char *const known[] = {"/usr/include", "/usr/lib", "/lib",
                                         "/usr/" MEMTRACE_MULTIARCH, "/" MEMTRACE_MULTIARCH};
@@ -209,22 +199,10 @@ static bool is_system_dir(const char *path) {
 }
 
 static void find_places(struct places *places) {
-    static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib",
-                                               ("../" MEMTRACE_MULTIARCH)};
-    static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
-    char base[PATH_MAX];
-    bool found = false;
-    target_need_own_folder(base);
-    for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++)
-        found = find_dir(base, library_dirs[i], "libmemtrace.so", places->library_dir);
-    if (!found)
-        job_fail("libmemtrace.so is not at %s/%s", base, MEMTRACE_LIBDIR);
-    found = false;
-    for (size_t i = 0; i < sizeof(include_dirs) / sizeof(include_dirs[0]) && !found; i++)
-        found = find_dir(base, include_dirs[i], "memtrace/memtrace.h", places->include_dir);
-    if (!found)
-        job_fail("memtrace/memtrace.h is not at %s/%s", base, MEMTRACE_INCLUDEDIR);
-
+    target_need_folder((const char *[]){MEMTRACE_LIBDIR, "../lib", "../" MEMTRACE_MULTIARCH, NULL},
+                       "libmemtrace.so", places->library_dir);
+    target_need_folder((const char *[]){MEMTRACE_INCLUDEDIR, "../include", NULL},
+                       "memtrace/memtrace.h", places->include_dir);
     snprintf(places->plugin_dir, sizeof(places->plugin_dir), "%.*s/memtrace", PATH_MAX - 16,
              places->library_dir);
     snprintf(places->cmake_file, sizeof(places->cmake_file), "%.*s/cmake/MemTrace/%s",
@@ -336,16 +314,10 @@ static void print_libs(const struct plan *plan, const struct places *places) {
 
 /* The path of gdb's commands. */
 static void print_gdb(void) {
-    static const char *const data_dirs[] = {MEMTRACE_DATADIR, "../share"};
-    char base[PATH_MAX], folder[PATH_MAX];
-    target_need_own_folder(base);
-    for (size_t i = 0; i < sizeof(data_dirs) / sizeof(data_dirs[0]); i++) {
-        if (find_dir(base, data_dirs[i], "memtrace/memtrace-gdb.py", folder)) {
-            printf("%s/memtrace/memtrace-gdb.py\n", folder);
-            return;
-        }
-    }
-    job_fail("memtrace/memtrace-gdb.py is not at %s/%s", base, MEMTRACE_DATADIR);
+    static const char file[] = "memtrace/memtrace-gdb.py";
+    char folder[PATH_MAX];
+    target_need_folder((const char *[]){MEMTRACE_DATADIR, "../share", NULL}, file, folder);
+    printf("%s/%s\n", folder, file);
 }
 
 struct request {

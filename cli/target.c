@@ -44,9 +44,29 @@ static int refuse_own_folder(void) {
     return cli_error("cannot tell where this command lies (is /proc mounted?)");
 }
 
-void target_need_own_folder(char folder[PATH_MAX]) {
-    if (!find_own_folder(folder)) {
+/* The first of these folders, seen from the command's, that holds the file. */
+static bool find_folder(const char *base, const char *const *folders, const char *file,
+                        char folder[PATH_MAX]) {
+    char path[2 * PATH_MAX];
+    for (; *folders != NULL; folders++) {
+        snprintf(path, sizeof path, "%s/%s", base, *folders);
+        if (realpath(path, folder) != NULL) {
+            snprintf(path, sizeof path, "%s/%s", folder, file);
+            if (access(path, R_OK) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void target_need_folder(const char *const *folders, const char *file, char folder[PATH_MAX]) {
+    char base[PATH_MAX];
+    if (!find_own_folder(base)) {
         cli_end(refuse_own_folder());
+    }
+    if (!find_folder(base, folders, file, folder)) {
+        job_fail("%s is not at %s/%s", file, base, folders[0]);
     }
 }
 
@@ -211,18 +231,15 @@ static const char *library_name(bool is_musl) {
 /* The library of this name beside this command. 0, or -1: `base` is the command's folder, empty if
  * that cannot be told. */
 static int find_beside(const char *name, char path[PATH_MAX], char base[PATH_MAX]) {
-    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
+    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH),
+                                          NULL};
+    char folder[PATH_MAX];
     char candidate[PATH_MAX + 64];
-    if (!find_own_folder(base)) {
+    if (!find_own_folder(base) || !find_folder(base, folders, name, folder)) {
         return -1;
     }
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        snprintf(candidate, sizeof candidate, "%s/%s/%s", base, folders[i], name);
-        if (realpath(candidate, path) != NULL && access(path, R_OK) == 0) {
-            return 0;
-        }
-    }
-    return -1;
+    snprintf(candidate, sizeof candidate, "%s/%s", folder, name);
+    return realpath(candidate, path) != NULL ? 0 : -1;
 }
 
 bool target_library_folder(const char *triplet, char folder[PATH_MAX]) {

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The folder of this command, from where the rest of its installation is found. Where it cannot be
- * told (/proc is not mounted), that ends the command. */
-void target_need_own_folder(char folder[PATH_MAX]);
+/* The real path of a folder of this installation: of these (up to NULL), seen from where this
+ * command lies, the first that holds the file. If none does, that ends the command. */
+void target_need_folder(const char *const *folders, const char *file, char folder[PATH_MAX]);
 
 /* Finds `name` as execvp does: along $PATH, or as it is if it has a slash. 0, or the exit status of
  * a shell in that case: 127 (no such command) or 126 (there, but not executable). */

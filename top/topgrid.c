@@ -46,10 +46,6 @@ struct shown {
     int columns;
 };
 
-static bool has_utf8(void) {
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
 static struct shown show_character(const char *text, size_t length) {
     struct shown shown = {.text = "?", .columns = 1};
     int columns;
@@ -57,7 +53,9 @@ static struct shown show_character(const char *text, size_t length) {
         shown.text[0] = text[0];
         return shown;
     }
-    columns = has_utf8() ? wcwidth((wchar_t)safetext_code(text, length)) : -1;
+    columns = strcmp(nl_langinfo(CODESET), "UTF-8") == 0
+                  ? wcwidth((wchar_t)safetext_code(text, length))
+                  : -1;
     if (columns >= 0) {
         memcpy(shown.text, text, length);
         shown.text[length] = '\0';
@@ -123,9 +121,9 @@ void topgrid_whole(struct topgrid_pen *pen, const char *format, ...) {
     va_end(arguments);
     if (pen->column + topgrid_columns(text) > pen->end) {
         pen->end = pen->column < pen->end ? pen->column : pen->end;
-        return;
+    } else {
+        topgrid_put(pen, text);
     }
-    topgrid_put(pen, text);
 }
 
 size_t topgrid_columns(const char *text) {

@@ -41,50 +41,36 @@ static void list_describe(struct toplist_item *item, const struct memtrace_heade
     item->start_ticks = header->process_start_ticks;
 }
 
-static void set_sum(struct toplist_item *item, const struct memtrace_point *sum) {
-    item->live_bytes = sum->live_bytes;
-    item->allocations = sum->alloc_count;
-}
-
-/* false: it has ended, or begins only now. */
-static bool read_region(struct toplist_item *item) {
+/* Of a region false: it has ended, or begins only now. */
+static bool read_profile(struct toplist_item *item, bool is_region) {
     struct profile *profile = profile_open(item->path, NULL);
-    bool is_there = profile != NULL && profile->live &&
-                    profile_load_u32(&profile_header(profile)->state) == MEMTRACE_STATE_RUNNING;
+    bool is_there =
+        profile != NULL &&
+        (!is_region || (profile->live && profile_load_u32(&profile_header(profile)->state) ==
+                                             MEMTRACE_STATE_RUNNING));
     if (is_there) {
+        const struct memtrace_header *header = &profile->header;
         struct memtrace_point sum = {0};
         timeline_sum(profile, &sum);
-        set_sum(item, &sum);
-        item->is_running = true;
-        item->start_ns = profile->header.start_monotonic_ns;
-        item->resident_bytes = timeline_resident(item->pid);
-        list_describe(item, &profile->header);
-    }
-    profile_close(profile);
-    return is_there;
-}
-
-static bool read_profile(struct toplist_item *item) {
-    struct memtrace_point sum = {0};
-    struct profile *profile = profile_open(item->path, NULL);
-    if (profile != NULL) {
-        const struct memtrace_header *header = &profile->header;
+        item->live_bytes = sum.live_bytes;
+        item->allocations = sum.alloc_count;
+        item->is_running = is_region;
+        item->start_ns = is_region ? header->start_monotonic_ns : 0;
+        item->resident_bytes = is_region ? timeline_resident(item->pid) : 0;
         list_describe(item, header);
-        timeline_sum(profile, &sum);
-        set_sum(item, &sum);
         item->up_ns = header->end_monotonic_ns > header->start_monotonic_ns
                           ? header->end_monotonic_ns - header->start_monotonic_ns
                           : header->clock_ns;
     }
     profile_close(profile);
-    return profile != NULL;
+    return is_there;
 }
 
 /* By the table of threads that was written last. */
-static struct memtrace_point sum_recording(const struct recording *recording) {
-    struct memtrace_point sum = {0};
+static void sum_recording(struct toplist_item *item, const struct recording *recording) {
     struct recording_buffer buffer = {0};
     size_t i = recording->block_count;
+    uint64_t taken = 0;
     uint64_t freed = 0;
     while (i > 0 && recording->blocks[i - 1].block.kind != MEMTRACE_BLOCK_THREADS) {
         i--;
@@ -92,14 +78,13 @@ static struct memtrace_point sum_recording(const struct recording *recording) {
     if (i > 0 && recording_payload(recording, i - 1, &buffer, NULL) == 0) {
         const struct memtrace_thread_record *threads = (const void *)buffer.bytes;
         for (size_t j = 0; j < buffer.size / sizeof *threads; j++) {
-            sum.alloc_count += threads[j].counts.alloc_count;
-            sum.alloc_bytes += threads[j].counts.alloc_bytes;
+            item->allocations += threads[j].counts.alloc_count;
+            taken += threads[j].counts.alloc_bytes;
             freed += threads[j].counts.free_bytes;
         }
     }
-    sum.live_bytes = sum.alloc_bytes > freed ? sum.alloc_bytes - freed : 0;
+    item->live_bytes = taken > freed ? taken - freed : 0;
     recording_buffer_free(&buffer);
-    return sum;
 }
 
 /* Later parts of one that is rotated belong to the first. */
@@ -107,9 +92,8 @@ static bool read_recording(struct toplist_item *item) {
     struct recording *recording = recording_open(item->path, NULL);
     bool is_there = recording != NULL && recording->header.part == 0;
     if (is_there) {
-        struct memtrace_point sum = sum_recording(recording);
+        sum_recording(item, recording);
         list_describe(item, &recording->program);
-        set_sum(item, &sum);
         item->up_ns = recording->program.clock_ns;
         item->grows = !recording->closed;
     }
@@ -177,7 +161,7 @@ static void list_add_region(struct look *look, const struct region *region) {
     }
     item.path = job_string(region->path);
     item.seen_ns = clock_now_ns();
-    if (read_region(&item)) {
+    if (read_profile(&item, true)) {
         item.up_ns = item.seen_ns > item.start_ns ? item.seen_ns - item.start_ns : 0;
         set_rates(&item, list_find(look->before, item.path));
         list_add(&look->now, &item);
@@ -210,7 +194,7 @@ static void list_add_file(struct look *look, const char *path, uint64_t bytes) {
     item.file_bytes = bytes;
     item.seen_ns = clock_now_ns();
     if (!is_there) {
-        is_there = recording_is(path) ? read_recording(&item) : read_profile(&item);
+        is_there = recording_is(path) ? read_recording(&item) : read_profile(&item, false);
     }
     if (is_there && !list_runs(&look->now, &item)) {
         if (item.grows) {
