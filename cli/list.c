@@ -19,16 +19,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct running {
-    pid_t pid;
-    char program[2048];
-    char region[512];
-    uint64_t live_bytes;
-    uint64_t maximum_bytes;
-    uint64_t allocations;
-    uint64_t running_ns;
-};
-
 struct killed {
     pid_t pid;
     char program[2048];
@@ -36,61 +26,21 @@ struct killed {
 };
 
 struct list {
-    struct running *running;
-    size_t running_count;
+    struct region *regions;
+    size_t region_count;
     struct killed *killed;
-    size_t killed_count;
-    size_t killed_room;
+    size_t count;
+    size_t room;
 };
 
 static void list_add_killed(void *context, const struct recovered *recovered) {
     struct list *list = context;
     struct killed *killed;
-    job_grow(&list->killed, &list->killed_room, list->killed_count, sizeof *killed);
-    killed = &list->killed[list->killed_count++];
+    job_grow(&list->killed, &list->room, list->count, sizeof *killed);
+    killed = &list->killed[list->count++];
     killed->pid = recovered->pid;
     killed->finished = recovered->finished;
     snprintf(killed->program, sizeof killed->program, "%s", recovered->program);
-}
-
-static void fill_running(struct running *running, const struct region *region,
-                         const struct profile *profile) {
-    const struct memtrace_header *header = &profile->header;
-    int64_t maximum = profile_load_i64(&profile_header(profile)->maximum_bytes);
-    struct memtrace_point sum = {0};
-    uint64_t now = clock_now_ns();
-    timeline_sum(profile, &sum);
-    *running = (struct running){
-        .pid = region->pid,
-        .live_bytes = sum.live_bytes,
-        .maximum_bytes =
-            maximum > 0 && (uint64_t)maximum > sum.live_bytes ? (uint64_t)maximum : sum.live_bytes,
-        .allocations = sum.alloc_count,
-        .running_ns = now > header->start_monotonic_ns ? now - header->start_monotonic_ns : 0,
-    };
-    snprintf(running->program, sizeof running->program, "%s", header->executable);
-    snprintf(running->region, sizeof running->region, "%s", region->path);
-}
-
-/* A region that cannot be read just now (it begins or ends) is no row. */
-static void list_add_running(struct list *list) {
-    struct region *regions;
-    struct error error;
-    size_t count;
-    job_check(region_list(&regions, &count, &error), &error);
-    job_undo(free, regions);
-    list->running = job_array(count, sizeof *list->running);
-    for (size_t i = 0; i < count; i++) {
-        bool exists =
-            recover_is_meant(&regions[i]) &&
-            (regions[i].alive || (!regions[i].is_foreign &&
-                                  claim_process_exists(regions[i].pid, regions[i].start_ticks)));
-        struct profile *profile = exists ? profile_open(regions[i].path, NULL) : NULL;
-        if (profile != NULL) {
-            fill_running(&list->running[list->running_count++], &regions[i], profile);
-        }
-        profile_close(profile);
-    }
 }
 
 static const struct table_column running_columns[] = {
@@ -105,26 +55,57 @@ static const struct table_column running_columns[] = {
 };
 enum { RUNNING_COLUMNS = sizeof running_columns / sizeof running_columns[0] };
 
-/* json NULL: as text. */
-static void put_running(const struct report *report, struct jsonwriter *json,
-                        const struct list *list) {
-    struct table table = table_begin_member(report, json, "running", "Running programs",
-                                            running_columns, RUNNING_COLUMNS);
-    for (size_t i = 0; i < list->running_count; i++) {
-        const struct running *one = &list->running[i];
-        char pid[24];
-        snprintf(pid, sizeof pid, "%ld", (long)one->pid);
-        table_row(&table, (struct table_cell[]){
-                              {.is_known = true, .number = (uint64_t)one->pid, .text = pid},
-                              table_text(one->program),
-                              table_text(pathname_base(one->program)),
-                              table_number(one->live_bytes),
-                              table_number(one->maximum_bytes),
-                              table_number(one->allocations),
-                              table_number(one->running_ns),
-                              table_text(one->region)});
+static void put_running(struct table *table, const struct region *region,
+                        const struct profile *profile) {
+    const struct memtrace_header *header = &profile->header;
+    int64_t maximum = profile_load_i64(&profile_header(profile)->maximum_bytes);
+    struct memtrace_point sum = {0};
+    uint64_t now = clock_now_ns();
+    uint64_t start = header->start_monotonic_ns;
+    char pid[24];
+    timeline_sum(profile, &sum);
+    snprintf(pid, sizeof pid, "%ld", (long)region->pid);
+    table_row(table,
+              (struct table_cell[]){
+                  {.is_known = true, .number = (uint64_t)region->pid, .text = pid},
+                  table_text(header->executable),
+                  table_text(pathname_base(header->executable)),
+                  table_number(sum.live_bytes),
+                  table_number(maximum > 0 && (uint64_t)maximum > sum.live_bytes ? (uint64_t)maximum
+                                                                                 : sum.live_bytes),
+                  table_number(sum.alloc_count),
+                  table_number(now > start ? now - start : 0),
+                  table_text(region->path)});
+}
+
+/* Those that run; json NULL: as text, if there are any. A region that cannot be read just now (it
+ * begins or ends) is no row. Their number. */
+static size_t put_all_running(const struct report *report, struct jsonwriter *json,
+                              const struct list *list) {
+    struct table table;
+    size_t rows = 0;
+    if (json != NULL) {
+        table = table_begin_member(report, json, "running", NULL, running_columns, RUNNING_COLUMNS);
     }
-    table_end_member(&table);
+    for (size_t i = 0; i < list->region_count; i++) {
+        const struct region *region = &list->regions[i];
+        bool exists = recover_is_meant(region) &&
+                      (region->alive || (!region->is_foreign &&
+                                         claim_process_exists(region->pid, region->start_ticks)));
+        struct profile *profile = exists ? profile_open(region->path, NULL) : NULL;
+        if (profile != NULL && rows++ == 0 && json == NULL) {
+            table =
+                table_open(report, "running", "Running programs", running_columns, RUNNING_COLUMNS);
+        }
+        if (profile != NULL) {
+            put_running(&table, region, profile);
+        }
+        profile_close(profile);
+    }
+    if (json != NULL || rows != 0) {
+        table_end_member(&table);
+    }
+    return rows;
 }
 
 /* For people they are sentences. */
@@ -138,20 +119,19 @@ enum { KILLED_COLUMNS = sizeof killed_columns / sizeof killed_columns[0] };
 
 static void print_text(const struct list *list) {
     struct report report = {.out = stdout};
-    if (list->running_count == 0 && list->killed_count == 0) {
+    size_t running;
+    cli_style(&report.options, NULL, NULL);
+    running = put_all_running(&report, NULL, list);
+    if (running == 0 && list->count == 0) {
         puts("No program of yours is profiled now.");
     }
-    cli_style(&report.options, NULL, NULL);
-    if (list->running_count != 0) {
-        put_running(&report, NULL, list);
-    }
-    for (size_t i = 0; i < list->killed_count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         const struct killed *one = &list->killed[i];
         struct recovered recovered = {
             .pid = one->pid, .program = one->program, .finished = one->finished};
         char line[6000];
         recover_line(&recovered, line, sizeof line);
-        fputs(i == 0 && list->running_count != 0 ? "\n" : "", stdout);
+        fputs(i == 0 && running != 0 ? "\n" : "", stdout);
         print_safe(stdout, "%s\n", line);
     }
 }
@@ -161,9 +141,9 @@ static void print_json(const struct list *list) {
     struct jsonwriter *json = jsonwriter_begin(stdout, JSONWRITER_INDENTED);
     struct table table;
     jsonwriter_map(json, NULL);
-    put_running(&report, json, list);
+    put_all_running(&report, json, list);
     table = table_begin_member(&report, json, "killed", NULL, killed_columns, KILLED_COLUMNS);
-    for (size_t i = 0; i < list->killed_count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         const struct killed *one = &list->killed[i];
         bool is_moved = one->finished.place == FINISH_MOVED;
         table_row(&table, (struct table_cell[]){
@@ -192,7 +172,8 @@ static int run_list(int argc, char **argv) {
         cli_usage("list", "\"%s\" is one argument too many", argv[0]);
     }
     job_check(recover_killed(list_add_killed, &list, &error), &error);
-    list_add_running(&list);
+    job_check(region_list(&list.regions, &list.region_count, &error), &error);
+    job_undo(free, list.regions);
     (request.json ? print_json : print_text)(&list);
     return cli_finish(CLI_OK);
 }

@@ -16,11 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A device or a pipe cannot be replaced by a file. */
-static bool outfile_is_special(const char *path, struct stat *status) {
-    return stat(path, status) == 0 && !S_ISREG(status->st_mode);
-}
-
 static FILE *outfile_create(const char *path, const struct stat *old) {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, filemode());
     FILE *stream = NULL;
@@ -71,7 +66,8 @@ static struct outfile *outfile_open_any(const char *path) {
     struct stat status = {0};
     struct outfile *file = job_alloc(sizeof *file);
     bool is_stdout = path == NULL || strcmp(path, "-") == 0;
-    bool is_special = !is_stdout && outfile_is_special(path, &status);
+    /* A device or a pipe cannot be replaced by a file. */
+    bool is_special = !is_stdout && stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     file->stream = is_stdout ? stdout : NULL;
     if (is_special) {
         file->path = path;
@@ -110,11 +106,6 @@ struct outfile *outfile_open_named(const char *path, const char *what) {
     return file;
 }
 
-/* Writing may have failed long ago, and something else since. */
-static bool outfile_is_of_writing(int number) {
-    return number == ENOSPC || number == EDQUOT || number == EFBIG || number == EPIPE;
-}
-
 void outfile_keep(struct outfile *file) {
     const char *name = file->target != NULL ? file->target : file->path;
     FILE *stream = file->stream;
@@ -125,7 +116,9 @@ void outfile_keep(struct outfile *file) {
         job_fail("%s", "");
     }
     if (bad) {
-        errno = outfile_is_of_writing(errno) ? errno : EIO;
+        /* Writing may have failed long ago, and something else since. */
+        bool is_of_writing = errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EPIPE;
+        errno = is_of_writing ? errno : EIO;
         outfile_fail(name != NULL ? name : "the output");
     }
     if (file->target != NULL && rename(file->temporary, file->target) != 0) {

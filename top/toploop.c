@@ -80,8 +80,7 @@ static uint64_t pause_of(const struct loop *loop) {
 
 /* What runs is named by its region, else as the user has it. */
 static int open_named(struct loop *loop, const char *name, bool is_region, struct error *error) {
-    if ((is_region ? topsource_open_program : topsource_open)(
-            &loop->source, name, loop->options->debug_folders, error) != 0) {
+    if (topsource_open(&loop->source, name, is_region, loop->options->debug_folders, error) != 0) {
         return -1;
     }
     loop->state.source = &loop->source;

@@ -101,10 +101,15 @@ bool topsource_is_number(const char *name, uint64_t *number) {
     return quantity_u64(name, number) == 0 && access(name, F_OK) != 0;
 }
 
-static int open_any(struct topsource *source, const char *name, struct error *error) {
+static int open_name(struct topsource *source, const char *name, bool is_region,
+                     struct error *error) {
     struct region region;
     char root[REGION_ROOT];
     uint64_t pid;
+    if (is_region) {
+        return region_parse(name, &region) == 0 ? open_region(source, &region, error)
+                                                : error_set(error, "%.300s is no region", name);
+    }
     if (topsource_is_number(name, &pid) && pid != 0 && pid <= INT32_MAX &&
         region_find((pid_t)pid, &region, NULL) == 0 && region.alive) {
         region_root(&region, root);
@@ -114,32 +119,15 @@ static int open_any(struct topsource *source, const char *name, struct error *er
     return read_source(source, name, error);
 }
 
-static int open_with(struct topsource *source, const char *name, const char *debug_folders,
-                     int (*open)(struct topsource *source, const char *name, struct error *error),
-                     struct error *error) {
+int topsource_open(struct topsource *source, const char *name, bool is_region,
+                   const char *debug_folders, struct error *error) {
     *source = (struct topsource){.debug_folders = debug_folders};
     source->names = topnames_start(debug_folders, error);
-    if (source->names == NULL || open(source, name, error) != 0) {
+    if (source->names == NULL || open_name(source, name, is_region, error) != 0) {
         topsource_close(source);
         return -1;
     }
     return 0;
-}
-
-int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
-                   struct error *error) {
-    return open_with(source, name, debug_folders, open_any, error);
-}
-
-static int open_program(struct topsource *source, const char *path, struct error *error) {
-    struct region region;
-    return region_parse(path, &region) == 0 ? open_region(source, &region, error)
-                                            : error_set(error, "%.300s is no region", path);
-}
-
-int topsource_open_program(struct topsource *source, const char *region, const char *debug_folders,
-                           struct error *error) {
-    return open_with(source, region, debug_folders, open_program, error);
 }
 
 bool topsource_goes_on(const struct topsource *source) {
@@ -151,7 +139,7 @@ bool topsource_follow(struct topsource *source) {
     struct region region;
     struct topsource next;
     if (!topsource_goes_on(source) || region_find(source->pid, &region, NULL) != 0 ||
-        topsource_open_program(&next, region.path, source->debug_folders, NULL) != 0) {
+        topsource_open(&next, region.path, true, source->debug_folders, NULL) != 0) {
         return false;
     }
     if (next.profile->header.start_monotonic_ns == source->profile->header.start_monotonic_ns) {

@@ -51,13 +51,10 @@ struct topsource {
 /* Whether the name is a number, as of a process, and not that of a file. */
 bool topsource_is_number(const char *name, uint64_t *number);
 
-/* name: a process id or a file, as for reports. Does not look yet. 0, or -1: error is set and
- * nothing is open. */
-int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
-                   struct error *error);
-/* The same of the program that has this region. */
-int topsource_open_program(struct topsource *source, const char *region, const char *debug_folders,
-                           struct error *error);
+/* name: a process id or a file, as for reports; or the region of a program. Does not look yet. 0,
+ * or -1: error is set and nothing is open. */
+int topsource_open(struct topsource *source, const char *name, bool is_region,
+                   const char *debug_folders, struct error *error);
 /* Whether the process goes on though the program in it has ended: another one may be there, or will
  * be, by exec. */
 bool topsource_goes_on(const struct topsource *source);
