@@ -384,74 +384,59 @@ static const struct option options[] = {
      OPTION_FLAG, IN(dry_run)},
     OPTION_END};
 
-/* The program's own standard error is not ours to write to; what it forks is not followed. An empty
- * string ends them. */
-static const char always[] = "MEMTRACE_INJECT=1\0"
-                             "MEMTRACE_SUMMARY=0\0"
-                             "MEMTRACE_CHILDREN=none\0"
-                             "MEMTRACE_LOG_LEVEL=none\0";
-
-static void put_setting(FILE *out, const char *name, const char *value) {
-    fprintf(out, "%s=%s%c", name, value, '\0');
-}
-
-/* This command, which the library starts to write a recording down, or to plan (--alloc). */
-static void put_command(FILE *out) {
-    char own[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length > 0) {
-        own[length] = '\0';
-        put_setting(out, "MEMTRACE_COMMAND", own);
-    }
-}
-
 static const char *pattern_of(const struct request *request) {
     return request->output != NULL ? request->output
            : request->record       ? recording_pattern
                                    : profile_pattern;
 }
 
-/* The pattern as the program is to have it, whose folder is another one. Who collects it from
- * outside puts it at that path; the program says so, too, for whoever asks. */
-static void put_output(FILE *out, const struct request *request, const char *outside) {
-    const char *pattern = outside == NULL ? pattern_of(request) : "";
-    char *folder = outside == NULL && pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
-    fputs(request->record ? "MEMTRACE_RECORD_OUTPUT=" : "MEMTRACE_OUTPUT=", out);
-    child_put_quoted(out, outside != NULL ? outside : folder != NULL ? folder : "");
-    fprintf(out, "%s%s%c", folder != NULL ? "/" : "", pattern, '\0');
-    free(folder);
-    if (request->record) {
-        put_setting(out, "MEMTRACE_RECORD", "1");
-    }
-}
-
-/* outside: where the profile goes if we write it; NULL: the program does. */
+/* What the program is told. outside: where the profile goes if we write it, and the program says so
+ * for whoever asks; NULL: the program writes it. */
 static void make_settings(const struct request *request, const char *outside,
                           struct attachcall *call) {
+    struct variables set = {0};
+    const char *alloc = request->variables.alloc;
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     const char *mode = getenv("MEMTRACE_MODE"); /* --mode, too */
+    struct job_printing *literal = job_print();
     struct job_printing *settings = job_print();
-    FILE *out = settings->out;
-    if (outside != NULL) {
-        fprintf(out, "%s%c", MEMTRACE_ATTACH_OUTSIDE, '\0');
+    char own[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    child_put_quoted(literal->out, outside != NULL ? outside : "");
+    variables_set(&set, request->record ? "MEMTRACE_RECORD_OUTPUT" : "MEMTRACE_OUTPUT",
+                  outside != NULL ? job_printed(literal) : variables_absolute(pattern_of(request)));
+    if (request->record) {
+        variables_set(&set, "MEMTRACE_RECORD", "1");
     }
-    put_output(out, request, outside);
-    if (outside == NULL && (request->record || request->variables.alloc != NULL)) {
-        put_command(out);
+    /* This command, which the library starts to write a recording down, or to plan. */
+    if (outside == NULL && (request->record || alloc != NULL) && length > 0) {
+        own[length] = '\0';
+        variables_set(&set, "MEMTRACE_COMMAND", own);
     }
-    if (request->variables.alloc != NULL) {
-        put_setting(out, "MEMTRACE_ALLOC", request->variables.alloc);
+    if (alloc != NULL) {
+        variables_set(&set, "MEMTRACE_ALLOC", alloc);
     }
     if (request->sample_bytes != 0) {
-        fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64 "%c", request->sample_bytes, '\0');
+        variables_set_number(&set, "MEMTRACE_SAMPLE", request->sample_bytes, "");
     }
     if (mode != NULL) {
-        put_setting(out, "MEMTRACE_MODE", mode);
+        variables_set(&set, "MEMTRACE_MODE", mode);
     }
     if (folder != NULL && folder[0] == '/' && outside == NULL) {
-        put_setting(out, "MEMTRACE_REGION_DIR", folder);
+        variables_set(&set, "MEMTRACE_REGION_DIR", folder);
     }
-    fwrite(always, sizeof always, 1, out);
+    /* Its standard error is not ours to write to; what it forks is not followed. */
+    variables_set(&set, "MEMTRACE_INJECT", "1");
+    variables_set(&set, "MEMTRACE_SUMMARY", "0");
+    variables_set(&set, "MEMTRACE_CHILDREN", "none");
+    variables_set(&set, "MEMTRACE_LOG_LEVEL", "none");
+    if (outside != NULL) {
+        fprintf(settings->out, "%s%c", MEMTRACE_ATTACH_OUTSIDE, '\0');
+    }
+    for (size_t i = 0; i < set.count; i++) {
+        fprintf(settings->out, "%s=%s%c", set.list[i].name, set.list[i].value, '\0');
+    }
+    fputc('\0', settings->out); /* an empty string ends them */
     call->settings = job_printed(settings);
     call->settings_size = settings->size;
 }

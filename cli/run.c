@@ -43,25 +43,16 @@ static const struct {
                {"MEMTRACE_LOG", NULL}};
 enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
 
-/* Below this folder. "%e" is the program as typed, not what a link leads to. */
+/* "%e" is the program as typed, not what a link leads to. */
 static void name_outputs(struct variables *variables, const char *typed) {
     time_t now = time(NULL);
     for (size_t i = 0; i < OUTPUTS; i++) {
         const char *pattern = variables_get(variables, outputs[i].variable);
-        char folder[PATH_MAX] = "";
-        struct job_printing *absolute;
         pattern = pattern != NULL && pattern[0] != '\0' ? pattern : outputs[i].otherwise;
-        if (pattern == NULL) {
-            continue;
+        if (pattern != NULL) {
+            variables_set_pattern(variables, outputs[i].variable, variables_absolute(pattern),
+                                  pathname_base(typed), now);
         }
-        absolute = job_print();
-        if (pattern[0] != '/' && getcwd(folder, sizeof folder) != NULL) {
-            child_put_quoted(absolute->out, strcmp(folder, "/") != 0 ? folder : "");
-            fputc('/', absolute->out);
-        }
-        fputs(pattern, absolute->out);
-        variables_set_pattern(variables, outputs[i].variable, job_printed(absolute),
-                              pathname_base(typed), now);
     }
 }
 

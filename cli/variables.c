@@ -48,6 +48,17 @@ void variables_set_pattern(struct variables *variables, const char *name, const 
     variables_put(variables, &(struct child_variable){name, value, program, now});
 }
 
+const char *variables_absolute(const char *pattern) {
+    struct job_printing *absolute = job_print();
+    char folder[PATH_MAX];
+    if (pattern[0] != '/' && getcwd(folder, sizeof folder) != NULL) {
+        child_put_quoted(absolute->out, strcmp(folder, "/") != 0 ? folder : "");
+        fputc('/', absolute->out);
+    }
+    fputs(pattern, absolute->out);
+    return job_printed(absolute);
+}
+
 const struct child_variable *variables_pattern(const struct variables *variables,
                                                const char *name) {
     return &variables->list[variables_find(variables, name)];

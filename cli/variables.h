@@ -63,6 +63,8 @@ void variables_set(struct variables *variables, const char *name, const char *va
 /* The same for a pattern of a file, which is the program's own (child.h). */
 void variables_set_pattern(struct variables *variables, const char *name, const char *value,
                            const char *program, time_t now);
+/* A pattern below this folder. */
+const char *variables_absolute(const char *pattern);
 /* One that was set so. */
 const struct child_variable *variables_pattern(const struct variables *variables, const char *name);
 /* As the program will find it: set here, or in our own environment; NULL: neither. */
