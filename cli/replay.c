@@ -14,6 +14,7 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "collect/clock.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +28,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- What the two say to each other ---- */
@@ -59,7 +59,6 @@ struct slot {
 
 struct replaychild {
     struct step *steps; /* by thread where there are several, else in order */
-    size_t count;
     struct slot *slots;
     bool touches;
     _Atomic bool has_failed; /* no memory for a block */
@@ -161,55 +160,42 @@ static void *replaychild_shared(size_t size) {
     return memset(bytes, 0, size + PAGE);
 }
 
-/* starts: of each thread's steps in `steps`, moved on; NULL: all follow each other as in the file.
- */
-static void replaychild_fill(struct replaychild *child, const struct replayfile *file,
-                             size_t *starts) {
+/* By thread, one behind the other; all of one thread where not as many are wanted. Returns how many
+ * threads there are; where each one's steps end is in starts[] then. */
+static size_t replaychild_fill(struct replaychild *child, const struct replayfile *file,
+                               bool threads, size_t *starts) {
     struct replayfile_reader reader;
     struct replayfile_event event;
-    size_t next = 0;
+    size_t start = 0;
+    size_t count = 0;
+    replayfile_start(&reader, file);
+    while (replayfile_next(&reader, &event) == 1) {
+        starts[threads ? event.thread : 0]++;
+    }
+    for (size_t thread = 0; thread < REPLAYFILE_THREADS; thread++) {
+        size_t steps = starts[thread];
+        starts[thread] = start;
+        start += steps;
+        count += steps != 0;
+    }
     replayfile_start(&reader, file);
     while (replayfile_next(&reader, &event) == 1) {
         uint32_t turn = atomic_load(&child->slots[event.slot].turn);
-        size_t *place = starts != NULL ? &starts[event.thread] : &next;
-        child->steps[(*place)++] = (struct step){.size = event.size,
-                                                 .slot = (uint32_t)event.slot,
-                                                 .turn = turn,
-                                                 .operation = (uint8_t)event.operation,
-                                                 .alignment = (uint8_t)event.alignment};
+        child->steps[starts[threads ? event.thread : 0]++] =
+            (struct step){.size = event.size,
+                          .slot = (uint32_t)event.slot,
+                          .turn = turn,
+                          .operation = (uint8_t)event.operation,
+                          .alignment = (uint8_t)event.alignment};
         atomic_store(&child->slots[event.slot].turn, turn + 1);
     }
     for (uint64_t slot = 0; slot < file->foot.slots; slot++) {
         atomic_store(&child->slots[slot].turn, 0);
     }
-}
-
-/* By thread, one behind the other. */
-static size_t replaychild_count_threads(const struct replayfile *file, size_t *starts) {
-    struct replayfile_reader reader;
-    struct replayfile_event event;
-    size_t start = 0;
-    size_t threads = 0;
-    replayfile_start(&reader, file);
-    while (replayfile_next(&reader, &event) == 1) {
-        starts[event.thread]++;
-    }
-    for (size_t thread = 0; thread < REPLAYFILE_THREADS; thread++) {
-        size_t count = starts[thread];
-        starts[thread] = start;
-        start += count;
-        threads += count != 0;
-    }
-    return threads;
+    return count;
 }
 
 /* ---- Measuring ---- */
-
-static uint64_t replaychild_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* The process's status says so many KiB behind this name. Allocates nothing. */
 static uint64_t replaychild_status_bytes(const char *name) {
@@ -244,10 +230,10 @@ static void replaychild_measure(struct replaychild *child, struct replaychild_re
     uint64_t start_ns;
     replaychild_reset_peak();
     before_bytes = replaychild_status_bytes("VmRSS:");
-    start_ns = replaychild_now_ns();
+    start_ns = clock_now_ns();
     pthread_barrier_wait(&child->ready);
     pthread_barrier_wait(&child->over);
-    result->time_ns = replaychild_now_ns() - start_ns;
+    result->time_ns = clock_now_ns() - start_ns;
     result->peak_bytes = replaychild_beyond(replaychild_status_bytes("VmHWM:"), before_bytes);
     result->end_bytes = replaychild_beyond(replaychild_status_bytes("VmRSS:"), before_bytes);
     if (atomic_load(&child->has_failed)) {
@@ -260,21 +246,14 @@ static void replaychild_measure(struct replaychild *child, struct replaychild_re
 /* What each of the threads has to do. Their number. */
 static size_t replaychild_share_out(struct replaychild *child, const struct replayfile *file,
                                     bool threads, struct worker **workers) {
-    size_t *starts = job_array(REPLAYFILE_THREADS + 1, sizeof *starts);
-    size_t count = 1;
+    size_t *ends = job_array(REPLAYFILE_THREADS, sizeof *ends);
+    size_t count = replaychild_fill(child, file, threads, ends);
     size_t from = 0;
-    if (threads) {
-        count = replaychild_count_threads(file, starts);
-        replaychild_fill(child, file, starts); /* now each is where the next one's begin */
-    } else {
-        replaychild_fill(child, file, NULL);
-        starts[0] = child->count;
-    }
     *workers = job_array(count + 1, sizeof **workers);
     for (size_t thread = 0, at = 0; thread < REPLAYFILE_THREADS; thread++) {
-        if (starts[thread] > from) {
-            (*workers)[at++] = (struct worker){.child = child, .from = from, .end = starts[thread]};
-            from = starts[thread];
+        if (ends[thread] > from) {
+            (*workers)[at++] = (struct worker){.child = child, .from = from, .end = ends[thread]};
+            from = ends[thread];
         }
     }
     return count;
@@ -312,11 +291,9 @@ static void replay_in_child(void *what) {
     }
     job_check(replayfile_open(&file, arguments[0], &error), &error);
     child->touches = arguments[3][0] == '1';
-    child->count = file.foot.events;
-    child->steps = replaychild_shared(child->count * sizeof *child->steps);
+    child->steps = replaychild_shared(file.foot.events * sizeof *child->steps);
     child->slots = replaychild_shared(file.foot.slots * sizeof *child->slots);
-    count =
-        replaychild_share_out(child, &file, arguments[4][0] == '1' && child->count != 0, &workers);
+    count = replaychild_share_out(child, &file, arguments[4][0] == '1', &workers);
     replayfile_close(&file);
     if (workers[0].child == NULL) {
         return; /* nothing was allocated */
