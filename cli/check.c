@@ -157,14 +157,6 @@ struct checking {
     struct job_memory *memory; /* what the results hold */
 };
 
-static void open_baseline(struct checking *checking, const char *path) {
-    if (checking->baseline_path != NULL && strcmp(checking->baseline_path, path) == 0) {
-        return;
-    }
-    reading_open(&checking->baseline, path, &checking->request->question);
-    checking->baseline_path = path;
-}
-
 static struct check_subject make_subject(const struct request *request, struct answer *answer,
                                          const struct replay_options *replay) {
     struct check_subject subject = {.whole = answer->whole,
@@ -192,7 +184,11 @@ static void check_next(void *what) {
     struct check_subject baseline;
     bool growth = budget->kind == CHECK_GROWTH;
     if (growth) {
-        open_baseline(checking, budget->baseline);
+        if (checking->baseline_path == NULL ||
+            strcmp(checking->baseline_path, budget->baseline) != 0) {
+            reading_open(&checking->baseline, budget->baseline, &request->question);
+            checking->baseline_path = budget->baseline;
+        }
         baseline = make_subject(request, &checking->baseline, &replay);
     }
     check_budget(budget, &subject, growth ? &baseline : NULL, request->tolerance,

@@ -26,13 +26,6 @@ extern const char completion_memtrace_fish[];
 
 /* ---- What an option or an operand takes, by the name it has in the help ---- */
 
-static void offer_words(const char *words) {
-    for (; *words != '\0'; words++) {
-        putchar(*words == '|' ? '\n' : *words);
-    }
-    putchar('\n');
-}
-
 static void offer_processes(void) {
     DIR *folder = opendir("/proc");
     const struct dirent *entry;
@@ -92,16 +85,14 @@ static void offer_values(const struct command *command, const char *value) {
         return;
     }
     if (option_has_words(value)) {
-        offer_words(value);
+        for (; *value != '\0'; value++) {
+            putchar(*value == '|' ? '\n' : *value);
+        }
+        putchar('\n');
     }
 }
 
 /* ---- Options and commands ---- */
-
-/* One that is called so; its help up to the end of its first clause: a list has a line for each. */
-static void offer_option(const char *prefix, const struct option *option, const char *help) {
-    printf("--%s%s\t%.*s\n", prefix, option->name, (int)strcspn(help, ";:(\n"), help);
-}
 
 static void offer_options(const struct option *options, const char *prefix, const char *of_all) {
     struct option_walk walk = option_walk_start(options);
@@ -111,8 +102,9 @@ static void offer_options(const struct option *options, const char *prefix, cons
         if (option_is_prefix(option)) {
             offer_options(option->part, option->name, option->help);
         } else if (!option_is_heading(option) && (of_all == NULL || option->key != OPTION_HELP)) {
-            help = option->help != NULL ? option->help : help;
-            offer_option(prefix, option, of_all != NULL ? of_all : help);
+            help = of_all != NULL ? of_all : option->help != NULL ? option->help : help;
+            /* Up to the end of its first clause: a list has a line for each. */
+            printf("--%s%s\t%.*s\n", prefix, option->name, (int)strcspn(help, ";:(\n"), help);
         }
     }
 }

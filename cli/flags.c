@@ -213,18 +213,6 @@ static void find_places(struct places *places) {
         places->include_dir[0] = '\0';
 }
 
-/* The library for another machine, of this installation. */
-static void find_library_of(struct places *places, const char *triplet) {
-    char system[PATH_MAX];
-    if (!target_library_folder(triplet, places->library_dir))
-        job_fail("libmemtrace.so for %s is not in %s: build MemTrace with this compiler, too, and "
-                 "install it there (docs/cmake.md)",
-                 triplet, places->library_dir);
-    snprintf(system, sizeof(system), "/usr/lib/%s", triplet);
-    if (strcmp(places->library_dir, system) == 0)
-        places->library_dir[0] = '\0';
-}
-
 static bool explained; /* what each is for is wanted */
 static bool quoted;    /* a word was printed that $(...) alone would break */
 
@@ -312,14 +300,6 @@ static void print_libs(const struct plan *plan, const struct places *places) {
     print_flag("-Wl,--pop-state", "", "ends --no-as-needed");
 }
 
-/* The path of gdb's commands. */
-static void print_gdb(void) {
-    static const char file[] = "memtrace/memtrace-gdb.py";
-    char folder[PATH_MAX];
-    target_need_folder((const char *[]){MEMTRACE_DATADIR, "../share", NULL}, file, folder);
-    printf("%s/%s\n", folder, file);
-}
-
 struct request {
     const char *mode;
     const char *compiler;
@@ -327,19 +307,9 @@ struct request {
     const char *allocators; /* specifications, one a line */
 };
 
-/* The flags of auto must suit whatever compiler they are given to, unless one was named. */
-static void decide_auto(struct plan *plan, const char *compiler, const struct places *places) {
-    plan->mode = &modes[FRAME_POINTER];
-    plan->reason = "no compiler was named by --compiler or CC";
-    if (!compiler)
-        return;
-    if (plan->plugin.major && plugin_find(&plan->plugin, compiler, places->plugin_dir))
-        plan->mode = &modes[preferred];
-    plan->reason = plan->plugin.reason;
-}
-
 static void flags_decide(struct plan *plan, const struct request *request, struct places *places) {
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
+    const char *triplet = plan->plugin.triplet;
     bool is_auto = strcmp(request->mode, "auto") == 0;
     for (size_t i = 0; i < MODES && !plan->mode; i++)
         if (strcmp(request->mode, modes[i].name) == 0)
@@ -352,23 +322,28 @@ static void flags_decide(struct plan *plan, const struct request *request, struc
         cli_usage("flags", "%s", plan->plugin.reason);
     if (plan->plugin.major)
         plugin_machine(&plan->plugin, compiler);
-    if (plan->plugin.triplet[0])
-        find_library_of(places, plan->plugin.triplet);
+    if (triplet[0]) { /* the library for another machine, of this installation */
+        char system[PATH_MAX];
+        if (!target_library_folder(triplet, places->library_dir))
+            job_fail("libmemtrace.so for %s is not in %s: build MemTrace with this compiler, too, "
+                     "and install it there (docs/cmake.md)",
+                     triplet, places->library_dir);
+        snprintf(system, sizeof(system), "/usr/lib/%s", triplet);
+        if (strcmp(places->library_dir, system) == 0)
+            places->library_dir[0] = '\0';
+    }
 
     if (is_auto) {
-        decide_auto(plan, compiler, places);
+        /* The flags must suit whatever compiler they are given to, unless one was named. */
+        bool has_plugin = compiler && plan->plugin.major &&
+                          plugin_find(&plan->plugin, compiler, places->plugin_dir);
+        plan->mode = &modes[has_plugin ? preferred : FRAME_POINTER];
+        plan->reason = compiler ? plan->plugin.reason : "no compiler was named by --compiler or CC";
     } else if (plan->mode == &modes[PASS]) {
         if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir))
             job_fail("mode pass: %s", plan->plugin.reason);
         plan->reason = plan->plugin.reason;
     }
-}
-
-static void explain_plan(const struct plan *plan) {
-    printf("mode %s", plan->mode->name);
-    if (plan->reason)
-        printf(" (%s)", plan->reason);
-    printf(": %s\n", plan->mode->why);
 }
 
 /* What else the plugin understands. */
@@ -556,7 +531,8 @@ static void print_flags(const struct plan *plan, struct request *request,
     explained = request->explain;
     if (explained) {
         bool both = !request->cflags && !request->libs;
-        explain_plan(plan);
+        printf("mode %s%s%s%s: %s\n", plan->mode->name, plan->reason ? " (" : "",
+               plan->reason ? plan->reason : "", plan->reason ? ")" : "", plan->mode->why);
         request->cflags |= both;
         request->libs |= both;
     }
@@ -583,8 +559,11 @@ static int run_flags(int argc, char **argv) {
     flags_read(&request, &argc, &argv);
     if (request.list)
         return cli_finish(list_allocators(argv, argc));
-    if (request.gdb) {
-        print_gdb();
+    if (request.gdb) { /* the path of its commands */
+        static const char file[] = "memtrace/memtrace-gdb.py";
+        char folder[PATH_MAX];
+        target_need_folder((const char *[]){MEMTRACE_DATADIR, "../share", NULL}, file, folder);
+        printf("%s/%s\n", folder, file);
         return cli_finish(CLI_OK);
     }
     find_places(&places);

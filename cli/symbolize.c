@@ -122,27 +122,15 @@ static bool next_place(const char *line, size_t length, size_t from, struct plac
     return false;
 }
 
-/* The module's file: below the root if it is there, else as written. */
-static const char *locate(const struct filter *filter, const char *module, char path[PATH_MAX]) {
-    if (filter->root && snprintf(path, PATH_MAX, "%s/%s", filter->root, module) < PATH_MAX &&
-        access(path, F_OK) == 0)
-        return path;
-    return module;
-}
-
-/* The rest of a frame's text is repeated in front of every further frame: blanks stay blanks (and
- * tabs tabs), all else becomes one blank. */
-static void indent(const char *line, size_t start) {
-    for (size_t i = 0; i < start; i++)
-        if (((unsigned char)line[i] & 0xc0) != 0x80)
-            putchar(line[i] == '\t' ? '\t' : ' ');
-}
-
 static void symbolize_write_place(const struct filter *filter, const char *line,
                                   const struct place *place) {
     char path[PATH_MAX];
-    const char *file = locate(filter, place->module, path);
+    const char *file = place->module;
     struct symbol_frames frames = {0};
+    /* Below the root if it is there, else as written. */
+    if (filter->root && snprintf(path, PATH_MAX, "%s/%s", filter->root, file) < PATH_MAX &&
+        access(path, F_OK) == 0)
+        file = path;
     /* A word that is no file is no module: nothing to warn of. */
     if (strchr(place->module, '/') || access(file, F_OK) == 0) {
         struct symbol_module module = {.path = file};
@@ -155,8 +143,12 @@ static void symbolize_write_place(const struct filter *filter, const char *line,
         fwrite(line + place->start, 1, place->end - place->start, stdout);
     for (size_t i = 0; i < frames.count; i++) {
         if (i > 0) {
+            /* The rest of the frame's text is repeated in front of every further frame: tabs stay
+             * tabs, all else becomes one blank. */
             putchar('\n');
-            indent(line, place->start);
+            for (size_t at = 0; at < place->start; at++)
+                if (((unsigned char)line[at] & 0xc0) != 0x80)
+                    putchar(line[at] == '\t' ? '\t' : ' ');
         }
         frames_write(&frames.frames[i], spelled);
     }

@@ -75,15 +75,6 @@ static bool is_executable(const char *path) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-static int find_as_is(const char *name, char path[PATH_MAX]) {
-    struct stat status;
-    if (strlen(name) >= PATH_MAX || stat(name, &status) != 0) {
-        return errno == EACCES ? 126 : 127;
-    }
-    strcpy(path, name);
-    return is_executable(path) ? 0 : 126;
-}
-
 int target_find(const char *name, char path[PATH_MAX]) {
     const char *folders = getenv("PATH");
     int status = 127;
@@ -91,7 +82,12 @@ int target_find(const char *name, char path[PATH_MAX]) {
         return 127;
     }
     if (strchr(name, '/') != NULL) {
-        return find_as_is(name, path);
+        struct stat found;
+        if (strlen(name) >= PATH_MAX || stat(name, &found) != 0) {
+            return errno == EACCES ? 126 : 127;
+        }
+        strcpy(path, name);
+        return is_executable(path) ? 0 : 126;
     }
     for (const char *at = folders != NULL ? folders : "/bin:/usr/bin"; at != NULL;) {
         size_t length = strcspn(at, ":");
@@ -374,12 +370,6 @@ static const char *sanitizer_obstacle(const char *path) {
                : NULL;
 }
 
-/* Statically linked with MemTrace in it: our settings in its environment are all that it needs. */
-static bool profiles_itself(const char *path) {
-    struct allocators found;
-    return programfile_allocators(path, ALLOCATORS_DYNAMIC, &found) == 0 && found.holds_runtime;
-}
-
 static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *path,
                                 unsigned machine) {
     const char *name = pathname_base(path);
@@ -399,8 +389,14 @@ static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *pa
         return NULL;
     }
     if (loader[0] == '\0') {
+        struct allocators found;
         reason = library_obstacle(path, machine); /* another library's loader, run as a command */
-        return reason != NULL ? reason : profiles_itself(path) ? NULL : "is statically linked";
+        if (reason == NULL &&
+            (programfile_allocators(path, ALLOCATORS_DYNAMIC, &found) != 0 ||
+             !found.holds_runtime)) { /* else our settings in its environment are all it needs */
+            reason = "is statically linked";
+        }
+        return reason;
     }
     reason = library_obstacle(loader, machine);
     return reason != NULL ? reason : sanitizer_obstacle(path);

@@ -18,14 +18,6 @@ struct blocks {
     uint64_t sizes[SIZES];
 };
 
-static unsigned blocks_step_of(uint64_t bytes) {
-    unsigned step = 0;
-    for (uint64_t below = SMALLEST; step + 1 < SIZES && bytes >= below; below *= 4) {
-        step++;
-    }
-    return step;
-}
-
 struct covering {
     struct topstate *state;
     const struct toprow *row;
@@ -48,7 +40,12 @@ static void blocks_sum_up(struct topstate *state, const struct toprow *row, stru
     for (size_t i = 0; i < costs->count; i++) {
         const struct livecosts_counts *now = &costs->contexts[i].now;
         if (now->allocations != 0 && toprows_covers(&state->rows, row, i)) {
-            blocks->sizes[blocks_step_of(now->total_bytes / now->allocations)] += now->allocations;
+            uint64_t bytes = now->total_bytes / now->allocations;
+            unsigned step = 0;
+            for (uint64_t below = SMALLEST; step + 1 < SIZES && bytes >= below; below *= 4) {
+                step++;
+            }
+            blocks->sizes[step] += now->allocations;
         }
     }
     topsource_lifetimes(state->source, blocks_take, &covering);

@@ -82,23 +82,19 @@ static void find_names(void *what) {
     job_undo_now(found);
 }
 
-/* Where it fails, none are known. */
-static void names_resolve(struct batch *batch) {
-    if (job_run(find_names, batch, &batch->memory, NULL) != 0) {
-        memset(batch->entries, 0, batch->count * sizeof(struct entry *));
-    }
-}
-
 static void *names_work(void *context) {
     struct topnames *names = context;
     pthread_mutex_lock(&names->lock);
     while (!names->stops) {
-        if (names->batch == NULL || names->is_found) {
+        struct batch *batch = names->batch;
+        if (batch == NULL || names->is_found) {
             pthread_cond_wait(&names->changed, &names->lock);
             continue;
         }
         pthread_mutex_unlock(&names->lock);
-        names_resolve(names->batch);
+        if (job_run(find_names, batch, &batch->memory, NULL) != 0) { /* none are known */
+            memset(batch->entries, 0, batch->count * sizeof(struct entry *));
+        }
         pthread_mutex_lock(&names->lock);
         names->is_found = true;
         pthread_cond_broadcast(&names->changed);
@@ -195,15 +191,6 @@ void topnames_wait(struct topnames *names, unsigned ms) {
 
 /* ---- Asking ---- */
 
-static struct topnames_found want_names(struct topnames *names, uint64_t frame) {
-    if (array_grow(&names->wanted, &names->wanted_room, names->wanted_count,
-                   sizeof *names->wanted) == 0 &&
-        numbermap_put(&names->entries, frame, &unknown) == 0) {
-        names->wanted[names->wanted_count++] = frame;
-    }
-    return (struct topnames_found){0};
-}
-
 struct topnames_found topnames_find(struct topnames *names, uint64_t frame) {
     struct topnames_found found = {0};
     struct entry *entry;
@@ -212,8 +199,15 @@ struct topnames_found topnames_find(struct topnames *names, uint64_t frame) {
         return found;
     }
     entry = numbermap_get(&names->entries, frame);
-    return entry == NULL ? want_names(names, frame)
-                         : (struct topnames_found){entry->frames, entry->count};
+    if (entry != NULL) {
+        return (struct topnames_found){entry->frames, entry->count};
+    }
+    if (array_grow(&names->wanted, &names->wanted_room, names->wanted_count,
+                   sizeof *names->wanted) == 0 &&
+        numbermap_put(&names->entries, frame, &unknown) == 0) {
+        names->wanted[names->wanted_count++] = frame;
+    }
+    return found;
 }
 
 uint64_t topnames_generation(const struct topnames *names) {

@@ -167,15 +167,6 @@ static void row_forget(struct toprows *rows) {
     rows->room = rows->first_room = rows->pass_room = rows->count = rows->first_count = 0;
 }
 
-static void row_refresh(struct toprows *rows) {
-    if (rows->generation != topnames_generation(rows->names)) {
-        rows->generation = topnames_generation(rows->names);
-        rows->first_count = 0;
-        forget_passes(rows);
-    }
-    row_firsts(rows);
-}
-
 /* ---- Costs ---- */
 
 static struct toprows_costs row_costs(const struct livecosts_context *context) {
@@ -256,19 +247,15 @@ static int by_worth(const void *left, const void *right) {
     return (a->key > b->key) - (a->key < b->key);
 }
 
-static uint32_t group_find(struct groups *groups, struct numbermap *places, uint64_t key) {
-    size_t number = (size_t)(uintptr_t)numbermap_get(places, key);
-    return number != 0 && number <= groups->count ? (uint32_t)(number - 1) : UINT32_MAX;
-}
-
 /* By paths each is a group of its own: places is NULL. */
 static void put_item(const struct toprows *rows, struct groups *groups, struct numbermap *places,
                      struct item *item) {
     const struct livecosts_context *context = &rows->costs->contexts[item->context];
     struct toprows_costs costs = row_costs(context);
     struct group *group;
-    item->group = places != NULL ? group_find(groups, places, item->key) : UINT32_MAX;
-    if (item->group == UINT32_MAX) {
+    size_t number = places != NULL ? (size_t)(uintptr_t)numbermap_get(places, item->key) : 0;
+    item->group = (uint32_t)number - 1;
+    if (number == 0) {
         job_grow(&groups->all, &groups->room, groups->count, sizeof *groups->all);
         item->group = (uint32_t)groups->count;
         groups->all[groups->count++] =
@@ -438,7 +425,12 @@ static size_t choose_paths(struct toprows *rows, struct item *items) {
 static void row_make(void *what) {
     struct toprows *rows = what;
     struct item *items = job_array(rows->costs->count, sizeof *items);
-    row_refresh(rows);
+    if (rows->generation != topnames_generation(rows->names)) {
+        rows->generation = topnames_generation(rows->names);
+        rows->first_count = 0;
+        forget_passes(rows);
+    }
+    row_firsts(rows);
     rows->paths = choose_paths(rows, items);
     put_level(rows, items, rows->paths, 0, 0);
 }
