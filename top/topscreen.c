@@ -146,37 +146,25 @@ void topscreen_copy(const char *text) {
     fflush(stdout);
 }
 
+/* What topstate_press() calls it; 0: it is none of ours. */
 static unsigned special(int key) {
-    switch (key) {
-    case KEY_UP:
-        return TOPSTATE_UP;
-    case KEY_DOWN:
-        return TOPSTATE_DOWN;
-    case KEY_LEFT:
-        return TOPSTATE_LEFT;
-    case KEY_RIGHT:
-        return TOPSTATE_RIGHT;
-    case KEY_PPAGE:
-        return TOPSTATE_PAGE_UP;
-    case KEY_NPAGE:
-        return TOPSTATE_PAGE_DOWN;
-    case KEY_HOME:
-        return TOPSTATE_HOME;
-    case KEY_END:
-        return TOPSTATE_END;
-    case KEY_ENTER:
-    case '\r':
-    case '\n':
-        return TOPSTATE_ENTER;
-    case KEY_BACKSPACE:
-    case CONTROL_H:
-    case DELETE:
-        return TOPSTATE_BACKSPACE;
-    case ESCAPE:
-        return TOPSTATE_ESCAPE;
-    default:
-        return key >= ' ' && key < DELETE ? (unsigned)key : 0;
+    static const struct {
+        int key;
+        unsigned is;
+    } known[] = {{KEY_UP, TOPSTATE_UP},           {KEY_DOWN, TOPSTATE_DOWN},
+                 {KEY_LEFT, TOPSTATE_LEFT},       {KEY_RIGHT, TOPSTATE_RIGHT},
+                 {KEY_PPAGE, TOPSTATE_PAGE_UP},   {KEY_NPAGE, TOPSTATE_PAGE_DOWN},
+                 {KEY_HOME, TOPSTATE_HOME},       {KEY_END, TOPSTATE_END},
+                 {KEY_ENTER, TOPSTATE_ENTER},     {'\r', TOPSTATE_ENTER},
+                 {'\n', TOPSTATE_ENTER},          {KEY_BACKSPACE, TOPSTATE_BACKSPACE},
+                 {CONTROL_H, TOPSTATE_BACKSPACE}, {DELETE, TOPSTATE_BACKSPACE},
+                 {ESCAPE, TOPSTATE_ESCAPE}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].key == key) {
+            return known[i].is;
+        }
     }
+    return key >= ' ' && key < DELETE ? (unsigned)key : 0;
 }
 
 /* Behind Escape: whether the rest of a key that is none of ours ("[1;5A", "OP") was there, and is
