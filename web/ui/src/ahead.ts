@@ -7,24 +7,26 @@
 // - Given up as soon as the window moves on, or something that is shown is asked: the server stops working on it.
 // Who waits for an answer that was asked ahead joins it (ask.ts); then it is no longer given up.
 
-export interface Wish {
-    key: string;
+import type { Wire } from "./api";
+
+export interface Question {
+    key: string; // what is asked, of which generation of the source
     path: string;
-    wire: ((bytes: ArrayBuffer) => unknown) | undefined;
+    wire: Wire | undefined;
 }
 /* What is on its way, for ask.ts and for tests. */
 interface Flights {
     isBusy(): boolean; // an answer that is shown is waited for
     isOn(key: string): boolean; // it is on its way
     has(key: string): boolean; // it is there, or on its way
-    start(wish: Wish): () => void; // returns what gives it up, unless somebody waits for it by then
+    start(question: Question): () => void; // returns what gives it up, unless somebody waits for it by then
 }
 
 export const REST_MS = 120;
 const MOST = 4;
 
 export class Ahead {
-    private wishes = new Map<object, Wish>();
+    private wishes = new Map<object, Question>();
     private rests = false; // the window has not moved for REST_MS
     private timer: ReturnType<typeof setTimeout> | undefined;
     private now: { key: string; giveUp: () => void } | undefined;
@@ -33,7 +35,7 @@ export class Ahead {
     constructor(private readonly flights: Flights) {}
 
     /* What `who` will ask when the window is let go. null: nothing. */
-    want(who: object, wish: Wish | null): void {
+    want(who: object, wish: Question | null): void {
         if (wish === null) this.wishes.delete(who);
         else this.wishes.set(who, wish);
         clearTimeout(this.timer);

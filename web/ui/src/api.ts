@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api.ts: who answers: the server (`memtrace serve`), or the data that a saved page has inside (embedded.ts).
+// api.ts: who answers: the server (`memtrace serve`), or the data that a saved page has inside (saved/answers.ts).
 //
 // Nothing here knows the page. Views use useAnswer() (ask.ts) and useRows() (rows.ts), not this.
 import { busyWith } from "./busy";
@@ -16,15 +16,19 @@ export class Problem extends Error {
     }
 }
 
+/* Of what was thrown. */
+export const problemOf = (error: unknown): Problem =>
+    error instanceof Problem ? error : new Problem(0, "Broken", error instanceof Error ? error.message : String(error));
+
 export interface StreamEvent {
     event: string;
     id: string;
     data: unknown;
 }
+export type Wire = (bytes: ArrayBuffer) => unknown; // reads application/vnd.memtrace.columns
 export interface Transport {
-    isLocal?: boolean; // answers are here: bytes would have to be made for nothing
-    get(path: string, signal: AbortSignal): Promise<unknown>; // path: "/r/1/tree?metric=maximum"
-    getBytes(path: string, accept: string, signal: AbortSignal): Promise<{ type: string; bytes: ArrayBuffer }>;
+    /* path: "/r/1/tree?metric=maximum". wire: the answer may come as columns. */
+    get(path: string, signal: AbortSignal, wire?: Wire): Promise<unknown>;
     post(path: string, body: unknown, signal: AbortSignal): Promise<unknown>;
     /* Events, until the stream ends or is aborted. */
     stream(path: string, since: string, take: (event: StreamEvent) => void, signal: AbortSignal): Promise<void>;
@@ -42,11 +46,11 @@ async function request(path: string, init: RequestInit): Promise<Response> {
         if (init.signal?.aborted) throw error;
         throw new Problem(0, "No answer", "memtrace serve does not answer: it has ended, or the connection is gone");
     }
-    if (!response.ok) throw await problemOf(response);
+    if (!response.ok) throw await refusalOf(response);
     return response;
 }
 
-async function problemOf(response: Response): Promise<Problem> {
+async function refusalOf(response: Response): Promise<Problem> {
     let told: { title?: string; detail?: string } = {};
     try {
         told = (await response.json()) as typeof told;
@@ -57,12 +61,11 @@ async function problemOf(response: Response): Promise<Problem> {
 }
 
 export const server: Transport = {
-    async get(path, signal) {
-        return (await request(path, { signal })).json();
-    },
-    async getBytes(path, accept, signal) {
-        const response = await request(path, { signal, headers: { Accept: accept } });
-        return { type: response.headers.get("Content-Type") ?? "", bytes: await response.arrayBuffer() };
+    async get(path, signal, wire) {
+        if (wire === undefined) return (await request(path, { signal })).json();
+        const response = await request(path, { signal, headers: { Accept: "application/vnd.memtrace.columns, application/json" } });
+        const isJson = response.headers.get("Content-Type")?.startsWith("application/json") === true;
+        return isJson ? response.json() : wire(await response.arrayBuffer());
     },
     async post(path, body, signal) {
         const headers = { "Content-Type": "application/json" };
@@ -82,8 +85,7 @@ export const server: Transport = {
         }
     },
     async save(path, name) {
-        const blob = await (await request(path, {})).blob();
-        saveBlob(blob, name);
+        saveBlob(await (await request(path, {})).blob(), name);
     },
 };
 
@@ -135,8 +137,7 @@ export class EventParser {
 
 /* Streams last as long as the page: they are nothing that it waits for. */
 const counted = (of: Transport): Transport => ({
-    get: (path, signal) => busyWith(of.get(path, signal)),
-    getBytes: (path, accept, signal) => busyWith(of.getBytes(path, accept, signal)),
+    get: (path, signal, wire) => busyWith(of.get(path, signal, wire)),
     post: (path, body, signal) => busyWith(of.post(path, body, signal)),
     stream: (path, since, take, signal) => of.stream(path, since, take, signal),
     save: (path, name) => busyWith(of.save(path, name)),

@@ -14,14 +14,13 @@
 // - What takes long shows progress: see `progress`, and running (all that is on its way, for the header).
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
-import { Ahead } from "./ahead";
-import { Problem, transport } from "./api";
+import { Ahead, type Question } from "./ahead";
+import { Problem, problemOf, transport, type Wire } from "./api";
 import { generationOf, isOpening } from "./session";
 import { fullNames } from "./settings";
 import type { Answer } from "./types";
-import { dragging, filterQuery, sourceId, spellQuery, wholeQuery } from "./url";
+import { dragging, filterQuery, putParams, sourceId, spellQuery, type Value, wholeQuery } from "./url";
 
-export type ParamValue = string | number | boolean | readonly string[] | null | undefined;
 export interface Progress {
     done: number;
     total: number;
@@ -36,21 +35,20 @@ export interface Asked<T> {
     stale: boolean; // data is of an older question
     held?: boolean; // its question waits for the end of a drag: nothing is on its way
     cancel(): void;
-    again(): void;
+    again(): unknown;
 }
 export interface AskOptions {
-    wire?: (bytes: ArrayBuffer) => unknown; // reads application/vnd.memtrace.columns
+    wire?: Wire;
     plain?: boolean; // without the filters of the address: of the whole source
     main?: boolean; // what the view is about: its exactness, command and SQL are shown by the frame
     exact?: boolean; // never snapped, also while dragging: not asked until the drag is over
-    dragged?: Record<string, ParamValue>; // more parameters, while dragging
+    dragged?: Record<string, Value>; // more parameters, while dragging
 }
 
 /* ---- One question ---- */
 
 interface Flight {
     key: string;
-    path: string;
     promise: Promise<unknown>;
     abort: AbortController;
     waiting: number;
@@ -92,15 +90,19 @@ function drop(key: string): void {
     keptBytes -= kept.get(key)?.bytes ?? 0;
     kept.delete(key);
 }
-export function forgetAnswers(): void {
-    kept.clear();
-    keptBytes = 0;
-}
 
 let jobs = 0;
-const PROGRESS_AFTER_MS = 150;
+export const newJob = (): string => `${Date.now().toString(36)}-${++jobs}`;
+export const PROGRESS_AFTER_MS = 150; // what is answered at once needs no stream beside it
 
-function fly(key: string, path: string, wire: AskOptions["wire"], isAhead = false): Flight {
+/* Tells how far the work for a question is. Progress is a comfort: without it the answer comes as well. */
+export function followJob(source: string, job: string, take: (progress: Progress) => void, signal: AbortSignal): void {
+    transport().stream(`/r/${source}/events?job=${job}`, "", (event) => {
+        if (event.event === "progress") take(event.data as Progress);
+    }, signal).catch(() => undefined);
+}
+
+function fly({ key, path, wire }: Question, isAhead = false): Flight {
     const known = flights.get(key);
     if (known !== undefined) {
         if (known.ahead && !isAhead) {
@@ -111,19 +113,27 @@ function fly(key: string, path: string, wire: AskOptions["wire"], isAhead = fals
     }
     const abort = new AbortController();
     const flight: Flight = {
-        key, path, abort, waiting: 0, progress: undefined, listeners: new Set(), since: performance.now(),
+        key, abort, waiting: 0, progress: undefined, listeners: new Set(), since: performance.now(),
         promise: Promise.resolve(), ahead: isAhead, slow: undefined,
     };
-    const job = `${Date.now().toString(36)}-${++jobs}`;
+    const job = newJob();
     // Only sources have streams that could tell of progress.
-    const isOfSource = path.startsWith("/r/");
-    const withJob = isOfSource ? `${path}${path.includes("?") ? "&" : "?"}job=${job}` : path;
-    const tell = () => void (flight.ahead ? (flight.slow = setTimeout(tell, PROGRESS_AFTER_MS)) : followProgress(flight, job));
-    if (isOfSource) flight.slow = setTimeout(tell, PROGRESS_AFTER_MS);
-    flight.promise = fetchAnswer(withJob, wire, abort.signal)
-        .then(({ value, bytes }) => {
+    const source = /^\/r\/([^/?]+)/.exec(path)?.[1];
+    const withJob = source === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}job=${job}`;
+    const wait = () => (flight.slow = setTimeout(tell, PROGRESS_AFTER_MS));
+    const tell = () => {
+        if (flight.ahead) return wait();
+        followJob(source ?? "", job, (progress) => {
+            flight.progress = progress;
+            for (const listener of flight.listeners) listener();
+            tellRunning();
+        }, abort.signal);
+    };
+    if (source !== undefined) wait();
+    flight.promise = transport().get(withJob, abort.signal, wire)
+        .then((value) => {
             // Nobody drags to the same place twice, and what others asked would have to go.
-            if (!/[?&]snap=1/.test(path)) keep(key, value, bytes);
+            if (!/[?&]snap=1/.test(path)) keep(key, value, estimate(value));
             return value;
         })
         .finally(() => {
@@ -151,27 +161,18 @@ const ahead = new Ahead({
     isBusy: () => [...flights.values()].some((flight) => !flight.ahead),
     isOn: (key) => flights.has(key),
     has: (key) => kept.has(key) || flights.has(key),
-    start({ key, path, wire }) {
-        const flight = fly(key, path, wire, true);
+    start(question) {
+        const flight = fly(question, true);
         flight.promise.catch(() => undefined); // who waits for it is told
         return () => flight.ahead && giveUp(flight);
     },
 });
 
-async function fetchAnswer(path: string, wire: AskOptions["wire"], signal: AbortSignal) {
-    if (wire === undefined || transport().isLocal === true) {
-        const value = await transport().get(path, signal);
-        return { value, bytes: estimate(value) };
-    }
-    const { type, bytes } = await transport().getBytes(path, "application/vnd.memtrace.columns, application/json", signal);
-    const value = type.startsWith("application/json") ? JSON.parse(new TextDecoder().decode(bytes)) : wire(bytes);
-    return { value, bytes: bytes.byteLength };
-}
-
 /* About what an answer holds in memory, without spelling it: its first rows stand for all. */
 function estimate(value: unknown, depth = 0): number {
     if (typeof value === "string") return 16 + value.length;
     if (typeof value !== "object" || value === null) return 8;
+    if (ArrayBuffer.isView(value)) return value.byteLength;
     if (Array.isArray(value)) {
         const some = value.slice(0, 8);
         const each = some.reduce<number>((sum, one) => sum + estimate(one, depth + 1), 0) / (some.length || 1);
@@ -180,44 +181,22 @@ function estimate(value: unknown, depth = 0): number {
     return depth > 8 ? 64 : Object.values(value).reduce<number>((sum, one) => sum + estimate(one, depth + 1), 32);
 }
 
-async function followProgress(flight: Flight, job: string): Promise<void> {
-    const source = /^\/r\/([^/?]+)/.exec(flight.path)?.[1];
-    if (source === undefined) return;
-    try {
-        await transport().stream(`/r/${source}/events?job=${job}`, "", (event) => {
-            if (event.event !== "progress") return;
-            flight.progress = event.data as Progress;
-            for (const listener of flight.listeners) listener();
-            tellRunning();
-        }, flight.abort.signal);
-    } catch {
-        // Progress is a comfort: without it the answer comes as well.
-    }
-}
-
 /* Asks once, outside components (commands, palette): with the filters of the address, or `plain` without.
  * Of the source: an envelope (Answer<...>). */
-export async function ask<T>(endpoint: string, params: Record<string, ParamValue> = {}, plain = false): Promise<T> {
+export async function ask<T>(endpoint: string, params: Record<string, Value> = {}, plain = false): Promise<T> {
     const path = pathOf(endpoint, params, plain, false);
     const key = `${generationOf(sourceId.peek())} ${path}`;
     const before = kept.get(key);
     if (before !== undefined) return before.value as T;
-    return (await fly(key, path, undefined).promise) as T;
+    return (await fly({ key, path, wire: undefined }).promise) as T;
 }
 
-export function pathOf(
-    endpoint: string, params: Record<string, ParamValue>, plain: boolean, snap: boolean,
-): string {
+export function pathOf(endpoint: string, params: Record<string, Value>, plain: boolean, snap: boolean): string {
     const outside = endpoint.startsWith("/");
     const query = new URLSearchParams(outside ? "" : plain ? wholeQuery.value : filterQuery.value);
     if (!outside && fullNames.value === "yes" && !query.has("full-names")) query.append("full-names", "");
     // A parameter stands for the filter of its name: null leaves that out.
-    for (const [name, value] of Object.entries(params)) {
-        query.delete(name);
-        if (value === null || value === undefined || value === false) continue;
-        if (typeof value === "object") for (const one of value) query.append(name, one);
-        else query.append(name, value === true ? "1" : String(value));
-    }
+    putParams(query, params, "1");
     if (snap) query.append("snap", "1");
     const text = spellQuery(query);
     const base = outside ? endpoint : `/r/${sourceId.value}/${endpoint}`.replace(/\/$/, "");
@@ -227,30 +206,29 @@ export function pathOf(
 /* ---- The hook ---- */
 
 /* endpoint: "tree", "" (the summary), or with a leading / outside the source. null: nothing is asked (yet). */
-export function useAnswer<T>(
-    endpoint: string | null, params: Record<string, ParamValue> = {}, options: AskOptions = {},
-): Asked<T> {
-    const snap = dragging.value && options.plain !== true && options.exact !== true;
+export function useAnswer<T>(endpoint: string | null, params: Record<string, Value> = {}, options: AskOptions = {}): Asked<T> {
+    const { plain = false, wire } = options;
+    const snap = dragging.value && !plain && options.exact !== true;
     const held = options.exact === true && dragging.value;
     // A part that still stands while the page goes to a source that is being opened waits with it.
     const waits = endpoint === null || (!endpoint.startsWith("/") && isOpening(sourceId.value));
-    const path = waits ? null : pathOf(endpoint, snap ? { ...params, ...options.dragged } : params, options.plain === true, snap);
-    const keyOf = (of: string) => `${generationOf(sourceId.value)} ${of}`;
-    const key = path === null ? null : keyOf(path);
+    const questionOf = (path: string): Question => ({ key: `${generationOf(sourceId.value)} ${path}`, path, wire });
+    const question = waits ? null : questionOf(pathOf(endpoint, snap ? { ...params, ...options.dragged } : params, plain, snap));
+    const key = question?.key ?? null;
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const asker = useRef<Asker<T> | undefined>(undefined);
     asker.current ??= new Asker<T>(() => redraw(undefined));
     const mine = asker.current;
     // Before the change is painted, not after it: the answer comes a frame sooner.
     useLayoutEffect(() => {
-        if (!held) mine.want(key, path, options.wire, snap);
+        if (!held) mine.want(question, snap);
     }, [key, held]);
     const asked = held ? { ...mine.asked(key), held } : mine.asked(key);
     // Sums alone: what takes a pass over all events is not asked in case that it is wanted.
-    const exactly = snap && !waits && asked.answer?.via === "slices" ? pathOf(endpoint, params, false, false) : null;
-    useLayoutEffect(() => ahead.want(mine, exactly === null ? null : { key: keyOf(exactly), path: exactly, wire: options.wire }), [exactly]);
+    const exactly = snap && !waits && asked.answer?.via === "slices" ? questionOf(pathOf(endpoint, params, false, false)) : null;
+    useLayoutEffect(() => ahead.want(mine, exactly), [exactly?.path]);
     useEffect(() => () => {
-        mine.end();
+        mine.leave();
         ahead.want(mine, null);
     }, []);
     useEffect(() => {
@@ -267,35 +245,29 @@ export const mainAnswer = signal<Answer<unknown> | undefined>(undefined);
 
 /* One who asks, and what stands there meanwhile. Exported for tests. */
 export class Asker<T> {
-    private key: string | null = null;
-    private next: { key: string; path: string; wire: AskOptions["wire"] } | undefined;
+    private question: Question | null = null; // the newest
+    private next: Question | undefined; // it waits for the one on its way
     private flight: Flight | undefined;
     private shown: { key: string; answer: Answer<T> } | undefined;
     private error: Problem | undefined;
     private state: Asked<T>["state"] = "idle";
-    private question: { path: string; wire: AskOptions["wire"] } | undefined;
 
     constructor(private readonly redraw: () => void) {}
 
-    want(key: string | null, path: string | null, wire: AskOptions["wire"], snap: boolean): void {
-        if (key === null || path === null) {
-            this.leave();
-            this.key = null;
-            this.state = "idle";
-            return this.redraw();
-        }
-        if (snap && this.flight !== undefined) {
-            this.next = { key, path, wire };
-            this.key = key;
+    want(question: Question | null, snap: boolean): void {
+        this.question = question;
+        if (question !== null && snap && this.flight !== undefined) {
+            this.next = question;
             return;
         }
         this.leave();
-        this.start(key, path, wire);
+        if (question !== null) return this.start(question);
+        this.state = "idle";
+        this.redraw();
     }
 
-    private start(key: string, path: string, wire: AskOptions["wire"]): void {
-        this.key = key;
-        this.question = { path, wire };
+    private start(question: Question): void {
+        const { key } = question;
         this.error = undefined;
         const before = kept.get(key);
         if (before !== undefined) {
@@ -305,22 +277,21 @@ export class Asker<T> {
             return;
         }
         this.state = "loading";
-        const flight = fly(key, path, wire);
+        const flight = fly(question);
         flight.waiting++;
         flight.listeners.add(this.redraw);
         this.flight = flight;
         this.redraw();
+        const landed = (then: () => void) => {
+            if (this.flight !== flight) return;
+            this.flight = undefined;
+            then();
+            this.goOn();
+        };
         flight.promise.then(
-            (value) => this.landed(flight, key, value as Answer<T>),
-            (error: unknown) => this.failed(flight, error),
+            (value) => landed(() => this.take(key, value as Answer<T>)),
+            (error: unknown) => landed(() => this.fail(error, flight.abort.signal.aborted)),
         );
-    }
-
-    private landed(flight: Flight, key: string, answer: Answer<T>): void {
-        if (this.flight !== flight) return;
-        this.flight = undefined;
-        this.take(key, answer);
-        this.goOn();
     }
 
     private take(key: string, answer: Answer<T>): void {
@@ -329,28 +300,21 @@ export class Asker<T> {
         this.redraw();
     }
 
-    private failed(flight: Flight, error: unknown): void {
-        if (this.flight !== flight) return;
-        this.flight = undefined;
-        if (error instanceof Problem) {
-            this.error = error;
-            this.state = "failed";
-        } else if (flight.abort.signal.aborted) this.state = "cancelled";
-        else {
-            this.error = new Problem(0, "Broken", error instanceof Error ? error.message : String(error));
-            this.state = "failed";
-        }
+    private fail(error: unknown, isAborted: boolean): void {
+        const isCancelled = isAborted && !(error instanceof Problem);
+        this.state = isCancelled ? "cancelled" : "failed";
+        if (!isCancelled) this.error = problemOf(error);
         this.redraw();
-        this.goOn();
     }
 
     private goOn(): void {
         const next = this.next;
         this.next = undefined;
-        if (next !== undefined) this.start(next.key, next.path, next.wire);
+        if (next !== undefined) this.start(next);
     }
 
-    private leave(): void {
+    /* Nothing is waited for any more. */
+    leave(): void {
         this.next = undefined;
         const flight = this.flight;
         this.flight = undefined;
@@ -359,13 +323,9 @@ export class Asker<T> {
         if (--flight.waiting === 0) giveUp(flight);
     }
 
-    end(): void {
-        this.leave();
-    }
-
     asked(key: string | null): Asked<T> {
         const answer = this.shown?.answer;
-        const waits = key !== null && key !== this.key;
+        const waits = key !== null && key !== this.question?.key;
         return {
             state: waits ? "loading" : this.state,
             data: answer?.data,
@@ -374,9 +334,7 @@ export class Asker<T> {
             progress: this.flight?.progress,
             stale: answer !== undefined && this.shown?.key !== key,
             cancel: () => this.flight?.abort.abort(),
-            again: () => {
-                if (this.key !== null && this.question !== undefined) this.start(this.key, this.question.path, this.question.wire);
-            },
+            again: () => this.question !== null && this.start(this.question),
         };
     }
 }

@@ -21,7 +21,7 @@ async function ask(): Promise<Session | undefined> {
     }
 }
 
-/* As frame/theme.ts and settings.ts do. */
+/* As settings.ts does. */
 function showTheme(): void {
     const chosen = localStorage.getItem("memtrace-theme") ?? "auto";
     const dark = chosen === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";

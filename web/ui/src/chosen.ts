@@ -6,6 +6,7 @@
 // kind and id stand in the address (`chosen=function:parse_line`), so Back and links show the same; the figures are what
 // the view knows at once, shown until the server has told more. Put it by "replace" where moving about chooses.
 import { computed, signal } from "@preact/signals";
+import { cell, frameOf, pathFrames, type Row, textCell } from "./rows";
 import type { Frame, Kind } from "./types";
 import { go, param } from "./url";
 
@@ -40,3 +41,16 @@ export function choose(what: Chosen | null, how: "push" | "replace" = "replace")
     go({ set: { chosen: what === null ? null : `${what.kind}:${what.id}` } }, how);
 }
 export const isChosen = (kind: ChosenKind, id: string): boolean => chosen.value?.kind === kind && chosen.value.id === id;
+
+/* In tables of call paths and of functions: the row that is chosen, and what chooses one. */
+export const hashOf = (row: Row): string => textCell(row, "hash");
+export const functionOf = (row: Row): Frame | undefined => frameOf(row, cell(row, "function"));
+export const choosePath = (row: Row): void => choose({ kind: "path", id: hashOf(row), frame: pathFrames(row, cell(row, "path"))[0] });
+export const ofPaths = { selected: (row: Row) => isChosen("path", hashOf(row)), onSelect: choosePath };
+export const ofFunctions = {
+    selected: (row: Row) => isChosen("function", functionOf(row)?.function ?? ""),
+    onSelect: (row: Row) => {
+        const frame = functionOf(row);
+        if (frame !== undefined) choose({ kind: "function", id: frame.function, frame });
+    },
+};

@@ -69,3 +69,10 @@ const every: readonly Filter[] = ALL satisfies Exclude<FilterName, (typeof ALL)[
 
 export const FILTERS: readonly Filter[] = SAVED ? every.filter((filter) => BY_PATH.has(filter.name)) : every;
 export const filterNamed = (name: string): Filter | undefined => FILTERS.find((filter) => filter.name === name);
+
+/* As it is typed: "size:1K..", "--size=1K..", "size 1K..", "leaked". */
+export function splitFilter(text: string): { filter: Filter; value: string } | undefined {
+    const [, name = "", value = ""] = /^-{0,2}([a-z-]+)\s*[:= ]?\s*(.*)$/s.exec(text.trim()) ?? [];
+    const filter = filterNamed(name);
+    return filter === undefined ? undefined : { filter, value };
+}

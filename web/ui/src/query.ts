@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // query.ts: SQL asked of the source, by POST: the filters of the address hold for it, aborting ends it in the server, too.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Problem, transport } from "./api";
-import { pathOf, type Progress } from "./ask";
+import { type Problem, problemOf, transport } from "./api";
+import { followJob, newJob, pathOf, type Progress, PROGRESS_AFTER_MS } from "./ask";
 import { generationOf } from "./session";
 import type { Answer, Table } from "./types";
 import { sourceId } from "./url";
@@ -13,21 +13,14 @@ export interface QueryTable extends Table {
 }
 export type QueryAnswer = Answer<QueryTable>;
 
-let jobs = 0;
-
 export async function runQuery(
     body: { sql: string; limit?: number; plan?: boolean }, signal: AbortSignal, onProgress?: (progress: Progress) => void,
 ): Promise<QueryAnswer> {
-    const job = `q${Date.now().toString(36)}-${++jobs}`;
+    const job = newJob();
     const follow = new AbortController();
     const stop = () => follow.abort();
     signal.addEventListener("abort", stop);
-    // What is answered at once needs no stream beside it.
-    const slow = onProgress === undefined ? undefined : setTimeout(() => {
-        transport().stream(`/r/${sourceId.peek()}/events?job=${job}`, "", (event) => {
-            if (event.event === "progress") onProgress(event.data as Progress);
-        }, follow.signal).catch(() => undefined);
-    }, 150);
+    const slow = onProgress === undefined ? undefined : setTimeout(() => followJob(sourceId.peek(), job, onProgress, follow.signal), PROGRESS_AFTER_MS);
     try {
         return (await transport().post(pathOf("query", { job }, false, false), body, signal)) as QueryAnswer;
     } finally {
@@ -50,7 +43,7 @@ export function useQuery(sql: string | null, limit = 100_000): { data: QueryTabl
                 last.current = key;
                 setState({ data: answer.data, error: undefined });
             },
-            (error: unknown) => !abort.signal.aborted && setState({ data: undefined, error: error instanceof Problem ? error : new Problem(0, "Broken", String(error)) }),
+            (error: unknown) => !abort.signal.aborted && setState({ data: undefined, error: problemOf(error) }),
         );
         return () => abort.abort();
     }, [key]);

@@ -3,14 +3,17 @@
 //
 //   const rows = useRows("blocks", { live: 1 }, { sort: "size", order: "desc" });
 //   <DataTable label="Blocks" rows={rows} onOpen={(row) => ...} />
-//   const rows = useTableRows(summary.processes)           // of a table that is there in whole: sorted here
+//   const rows = useSortedTable(summary.processes)         // of a table that is there in whole: sorted here
+//   const rows = useTableRows(functions.data)              // the same beside another table
 //
 // A page is PAGE rows; the cursor of the server is the number of the row that it begins with.
 // Pages that have not been looked at for long are forgotten.
+// A view's table has its order in the address (sort, order): a link shows the same rows.
 import { useMemo, useReducer, useRef, useState } from "preact/hooks";
-import { useAnswer, pathOf, type AskOptions, type Asked, type ParamValue } from "./ask";
+import { useAnswer, pathOf, type AskOptions, type Asked } from "./ask";
 import { transport } from "./api";
-import type { Answer, Cell, Column, Frame, Table } from "./types";
+import type { Answer, Cell, Column, Frame, Kind, Table } from "./types";
+import { go, param, type Value } from "./url";
 
 export const PAGE = 200;
 const KEPT_PAGES = 40;
@@ -21,6 +24,11 @@ export interface Row {
     table: Table; // where frames and paths of the cells are
 }
 export type Order = "asc" | "desc";
+/* Without `sort` as the rows come. */
+export interface Sorting {
+    sort?: string | undefined;
+    order?: Order;
+}
 export interface Rows {
     columns: readonly Column[];
     total: number;
@@ -36,11 +44,13 @@ export interface Rows {
 
 export const columnIndex = (table: Table, name: string): number =>
     table.columns.findIndex((column) => column.name === name);
+export const rowsOf = (table: Table): Row[] => table.rows.map((cells, index) => ({ index, cells, table }));
 export function cell(row: Row, name: string): Cell {
     const index = columnIndex(row.table, name);
     return index < 0 ? null : (row.cells[index] ?? null);
 }
 export const numberCell = (row: Row, name: string): number => Number(cell(row, name) ?? 0);
+export const textCell = (row: Row, name: string): string => String(cell(row, name) ?? "");
 export function frameOf(row: Row, value: Cell): Frame | undefined {
     return typeof value === "number" ? row.table.frames?.[value] : undefined;
 }
@@ -49,27 +59,27 @@ export function pathFrames(row: Row, value: Cell): Frame[] {
     const indices = typeof value === "number" ? row.table.paths?.[value] : undefined;
     return (indices ?? []).map((index) => row.table.frames?.[index]).filter((frame) => frame !== undefined);
 }
+/* The largest size of what a column has in the rows that are here. */
+export function largestIn(table: Table, name: string): number {
+    const index = columnIndex(table, name);
+    return table.rows.reduce((most, cells) => Math.max(most, Math.abs(Number(cells[index] ?? 0))), 0);
+}
+const NUMBERS: readonly Kind[] = ["count", "bytes", "signed", "real", "percent", "duration"];
+export const isNumeric = (kind: Kind): boolean => NUMBERS.includes(kind);
 
 /* ---- From the server ---- */
 
-export interface RowsOptions extends AskOptions {
-    sort?: string; // at first: the server's own order if it is not said
-    order?: Order;
-    fixed?: boolean; // cannot be sorted
-}
+const putOrder = (sorting: Sorting): void => go({ set: { ...sorting } }, "replace");
 
-export function useRows(
-    endpoint: string | null, params: Record<string, ParamValue> = {}, options: RowsOptions = {},
-): Rows {
-    const [chosen, choose] = useState<{ sort: string; order: Order } | null>(null);
-    const sort = chosen?.sort ?? options.sort;
-    const order = chosen?.order ?? options.order ?? "desc";
+export function useRows(endpoint: string, params: Record<string, Value>, options: AskOptions & Sorting = {}): Rows {
+    const sort = param("sort") ?? options.sort;
+    const order = (param("order") ?? options.order ?? "desc") as Order;
     const sorted = sort === undefined ? params : { ...params, sort, order };
     const first = useAnswer<Table>(endpoint, { ...sorted, limit: PAGE }, options);
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const pages = useRef(new Pages(() => redraw(undefined)));
     pages.current.about(first.answer, (start) =>
-        pathOf(endpoint ?? "", { ...sorted, limit: PAGE, cursor: start }, options.plain === true, false));
+        pathOf(endpoint, { ...sorted, limit: PAGE, cursor: start }, options.plain === true, false));
     const table = first.data;
     return {
         columns: table?.columns ?? [],
@@ -78,15 +88,13 @@ export function useRows(
         want: (from, to) => pages.current.want(from, to),
         sort,
         order,
-        setSort: options.fixed === true ? undefined : (column) => choose(nextSort(column, sort, order, table?.columns)),
+        setSort: (column) => putOrder(nextSort(column, sort, order, table?.columns)),
         asked: first,
     };
 }
 
 /* The same column again turns the order; another begins where one looks first: numbers with the largest. */
-export function nextSort(
-    column: string, sort: string | undefined, order: Order, columns: readonly Column[] | undefined,
-): { sort: string; order: Order } {
+export function nextSort(column: string, sort: string | undefined, order: Order, columns: readonly Column[] | undefined): Sorting {
     if (column === sort) return { sort, order: order === "asc" ? "desc" : "asc" };
     const kind = columns?.find((one) => one.name === column)?.kind ?? "text";
     const isText = ["text", "word", "frame", "path", "hash", "address"].includes(kind);
@@ -167,12 +175,7 @@ const nothing: Asked<Table> = {
     cancel: () => undefined, again: () => undefined,
 };
 
-export function useTableRows(
-    table: Table | undefined, start: { sort?: string; order?: Order } = {}, asked?: Asked<unknown>,
-): Rows {
-    const [chosen, choose] = useState<{ sort: string; order: Order } | null>(null);
-    const sort = chosen?.sort ?? start.sort;
-    const order = chosen?.order ?? start.order ?? "desc";
+function useOrdered(table: Table | undefined, { sort, order = "desc" }: Sorting, put: (sorting: Sorting) => void, asked?: Asked<unknown>): Rows {
     const rows = useMemo(() => (table === undefined ? [] : sortTable(table, sort, order)), [table, sort, order]);
     return {
         columns: table?.columns ?? [],
@@ -184,9 +187,18 @@ export function useTableRows(
         want: () => undefined,
         sort,
         order,
-        setSort: (column) => choose(nextSort(column, sort, order, table?.columns)),
+        setSort: (column) => put(nextSort(column, sort, order, table?.columns)),
         asked: (asked as Asked<Table> | undefined) ?? nothing,
     };
+}
+export function useTableRows(table: Table | undefined, start: Sorting = {}, asked?: Asked<unknown>): Rows {
+    const [chosen, choose] = useState<Sorting | null>(null);
+    return useOrdered(table, chosen ?? start, choose, asked);
+}
+export function useSortedTable(table: Table | undefined, start: Sorting = {}, asked?: Asked<unknown>): Rows {
+    const sort = param("sort") ?? "";
+    const isKnown = table !== undefined && columnIndex(table, sort) >= 0;
+    return useOrdered(table, isKnown ? { sort, order: (param("order") ?? "desc") as Order } : start, putOrder, asked);
 }
 
 export function sortTable(table: Table, sort: string | undefined, order: Order): Cell[][] {
@@ -204,8 +216,7 @@ function sortKey(table: Table, column: Column | undefined, value: Cell): Cell {
     if (column?.kind === "path" && typeof value === "number") {
         return table.frames?.[table.paths?.[value]?.[0] ?? -1]?.function ?? "";
     }
-    const isNumber = ["count", "bytes", "signed", "real", "percent", "duration"].includes(column?.kind ?? "");
-    return isNumber && typeof value === "string" ? Number(value) : value;
+    return column !== undefined && isNumeric(column.kind) && typeof value === "string" ? Number(value) : value;
 }
 /* What has no value comes last, whichever way is up. */
 const byPresence = (a: Cell, b: Cell): number => Number(a === null) - Number(b === null);

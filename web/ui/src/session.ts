@@ -5,7 +5,7 @@
 // A source's generation goes up with each new state of a running program, and once when slices are finer: answers of an
 // older one are no answers any more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
 import { computed, effect, signal } from "@preact/signals";
-import { Problem, transport } from "./api";
+import { Problem, problemOf, transport } from "./api";
 import { busyWhile, busyWith } from "./busy";
 import type { Boot, Ended, Session, Source } from "./types";
 import { sourceId } from "./url";
@@ -23,9 +23,8 @@ export const linkedFileMissing = signal(false);
 const generations = signal<Readonly<Record<string, number>>>({});
 export const generationOf = (id: string): number => generations.value[id] ?? 0;
 
-export interface LiveState {
+interface LiveState {
     generation: number;
-    now_ns?: number;
     live_bytes?: number;
 }
 /* The newest state of running programs, by source; also while paused. */
@@ -63,7 +62,7 @@ export async function loadSession(): Promise<void> {
         session.value = await askSession();
         sessionProblem.value = null;
     } catch (error) {
-        sessionProblem.value = error instanceof Problem ? error : new Problem(0, "Broken", String(error));
+        sessionProblem.value = problemOf(error);
     }
 }
 
@@ -115,13 +114,10 @@ export async function openSource(what: { path: string } | { pid: number }): Prom
 
 /* ---- Following ---- */
 
-interface Told {
+interface Told extends Partial<LiveState> {
     what?: string;
     done?: number;
     total?: number;
-    generation?: number;
-    now_ns?: number;
-    live_bytes?: number;
 }
 const AGAIN_MS = 1000;
 

@@ -7,10 +7,10 @@ import "./views/summary.css";
 import "./views/graphs.css";
 import "./views/tables.css";
 import { h, render } from "preact";
-import "./frame/theme";
 import { Shell } from "./frame/Shell";
+import { followTheme } from "./settings";
 import { followSources, linkedFileMissing, loadSession, session, takeBoot, watchNews } from "./session";
-import { go, goTo, place } from "./url";
+import { changeTo, go, place } from "./url";
 
 /* A link names its file by what is in it (f): which of the open ones is that? */
 function findFile(): void {
@@ -22,6 +22,7 @@ function findFile(): void {
 }
 
 export function start(): void {
+    followTheme();
     const root = document.getElementById("page");
     takeBoot()?.end();
     if (root !== null) render(h(Shell, null), root);
@@ -29,7 +30,7 @@ export function start(): void {
         findFile();
         // --view: only where the address has no wish of its own.
         const view = session.value?.view;
-        if (view !== undefined && place.value.view === "summary" && [...place.value.query].length === 0) goTo(view);
+        if (view !== undefined && place.value.view === "summary" && [...place.value.query].length === 0) go({ ...changeTo(view), only: true });
         followSources();
         watchNews();
     });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// summaries.ts: the two answers that many parts need: of the whole source, and of what is selected.
+// summaries.ts: the answers that many parts need: of the whole source, of what is selected, marks and threads.
+import { useMemo } from "preact/hooks";
 import { useAnswer, type Asked } from "./ask";
+import { cell, columnIndex, numberCell, rowsOf, textCell } from "./rows";
 import type { Cell, Metric, Summary, Table } from "./types";
 import { source } from "./session";
 import { filterQuery } from "./url";
@@ -12,7 +14,6 @@ export interface Mark {
     name: string;
     time: number;
     what: string;
-    thread: Cell;
 }
 export function useMarks(has: boolean | undefined): readonly Mark[] {
     const marks = useAnswer<Table>(has === true ? "marks" : null, { limit: 2000 }, { plain: true });
@@ -20,17 +21,41 @@ export function useMarks(has: boolean | undefined): readonly Mark[] {
     if (table === undefined) return NO_MARKS;
     let known = marksOf.get(table);
     if (known === undefined) {
-        const at = (name: string) => table.columns.findIndex((column) => column.name === name);
-        const [time, name, what, thread] = [at("time") < 0 ? at("time_ns") : at("time"), at("name"), at("what"), at("thread")];
-        known = table.rows.map((row) => ({
-            name: String(row[name] ?? ""), time: Number(row[time] ?? 0), what: String(row[what] ?? "mark"), thread: row[thread] ?? null,
-        })).sort((a, b) => a.time - b.time);
+        const time = columnIndex(table, "time") < 0 ? "time_ns" : "time";
+        known = rowsOf(table).map((row) => ({ name: textCell(row, "name"), time: numberCell(row, time), what: String(cell(row, "what") ?? "mark") }))
+            .sort((a, b) => a.time - b.time);
         marksOf.set(table, known);
     }
     return known;
 }
 const NO_MARKS: readonly Mark[] = [];
 const marksOf = new WeakMap<Table, readonly Mark[]>();
+
+/* ---- Threads ---- */
+
+/* How threads are called: by their names where they have one, else by their number. */
+export const threadName = (id: Cell, name: Cell): string =>
+    typeof name === "string" && name !== "" && name !== "-" ? name : `thread ${String(id)}`;
+
+/* Of their numbers (allocations.thread). Equal names are told apart by the number. */
+export function namesOf(table: Table | undefined): ReadonlyMap<string, string> {
+    const rows = table === undefined ? [] : rowsOf(table);
+    const seen = new Map<Cell, number>();
+    for (const row of rows) seen.set(cell(row, "name"), (seen.get(cell(row, "name")) ?? 0) + 1);
+    return new Map(rows.map((row) => {
+        const id = cell(row, "id"), plain = threadName(id, cell(row, "name"));
+        const many = (seen.get(cell(row, "name")) ?? 0) > 1 && !plain.startsWith("thread ");
+        return [String(id), many ? `${plain} (${String(id)})` : plain];
+    }));
+}
+
+const THREADS = 2000;
+export function useThreadNames(): (id: Cell) => string {
+    const whole = useWhole();
+    const threads = useAnswer<Table>(whole.data?.has["threads"] === true ? "threads" : null, { limit: THREADS, sort: "id", order: "asc" }, { plain: true });
+    const names = useMemo(() => namesOf(threads.data), [threads.data]);
+    return (id) => (id === null ? "" : (names.get(String(id)) ?? `thread ${String(id)}`));
+}
 
 /* ---- Suppressed leaks ---- */
 
@@ -43,7 +68,7 @@ export function useSuppressed(metric: "leaked" | "shutdown" = "leaked"): { bytes
     const asked = useAnswer<Table>(isAsked ? "suppressed" : null, { limit: 1000, metric: metric === "shutdown" ? metric : undefined });
     const table = asked.data;
     if (table === undefined || table.rows.length === 0) return undefined;
-    const sum = (name: string) => table.rows.reduce((all, row) => all + Number(row[table.columns.findIndex((column) => column.name === name)] ?? 0), 0);
+    const sum = (name: string) => rowsOf(table).reduce((all, row) => all + numberCell(row, name), 0);
     return { bytes: sum("bytes"), blocks: sum("blocks") };
 }
 
@@ -71,8 +96,8 @@ export const METRICS: readonly MetricWords[] = SAVED ? ALL.filter((one) => one.i
 export const isWindowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
 
 /* Do filters leave only a part of what happened, other than of time? */
-export const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
-const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+export const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !SHAPE.includes(name) && !name.startsWith("base"));
+const SHAPE = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by"];
 
 /* Whether the program was detached from and went on: what it held then may have been freed since. */
 export const isLeft = (): boolean => source.value?.end === "detached";

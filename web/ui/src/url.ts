@@ -68,16 +68,26 @@ effect(() => {
  * longer than all else that a move of the pointer does here, and browsers allow it some times a second only. */
 export const dragging = signal(false);
 
-export function changed(from: Place, change: Change): Place {
-    const query = new URLSearchParams(change.only ? "" : from.query);
-    if (change.only && from.query.has("r")) query.set("r", from.query.get("r") ?? "");
-    for (const [name, value] of Object.entries(change.set ?? {})) {
+export function putParams(query: URLSearchParams, set: Record<string, Value>, flag: "" | "1"): void {
+    for (const [name, value] of Object.entries(set)) {
         query.delete(name);
         if (value === null || value === undefined || value === false) continue;
         if (typeof value === "object") for (const one of value) query.append(name, one);
-        else query.append(name, value === true ? "" : String(value));
+        else query.append(name, value === true ? flag : String(value));
     }
+}
+
+export function changed(from: Place, change: Change): Place {
+    const query = new URLSearchParams(change.only ? "" : from.query);
+    if (change.only && from.query.has("r")) query.set("r", from.query.get("r") ?? "");
+    putParams(query, change.set ?? {}, "");
     return { view: change.view ?? from.view, query };
+}
+
+/* An address of the page, as a link, a finding or the server names it: "flame?metric=leaked". */
+export function changeTo(address: string): Required<Pick<Change, "view" | "set">> {
+    const { view, query } = parsePlace(address);
+    return { view, set: Object.fromEntries([...query.keys()].map((name) => [name, query.getAll(name)])) };
 }
 
 export function href(change: Change): string {
@@ -85,25 +95,14 @@ export function href(change: Change): string {
     return isFile ? "#" + text : text;
 }
 
-export function go(change: Change, how: "push" | "replace" = "push"): void {
-    show(spellPlace(changed(place.peek(), change)), how);
-}
-
-/* An address of the page, as a finding or the server names it: "flame?metric=leaked". It keeps the source. */
-export function goTo(address: string): void {
-    const to = parsePlace(address);
-    const source = place.peek().query.get("r");
-    if (source !== null && !to.query.has("r")) to.query.set("r", source);
-    show(spellPlace(to), "push");
-}
-
 /* What the history's present entry says. */
 let written = spellPlace(place.peek());
 
-function show(text: string, how: "push" | "replace"): void {
-    const address = isFile ? "#" + text : text;
+export function go(change: Change, how: "push" | "replace" = "push"): void {
+    const text = spellPlace(changed(place.peek(), change));
     if (text !== written && !dragging.peek()) {
         written = text;
+        const address = isFile ? "#" + text : text;
         if (how === "push") history.pushState(null, "", address);
         else history.replaceState(null, "", address);
     }
@@ -121,10 +120,7 @@ if (typeof window !== "undefined") {
 
 export const param = (name: string): string | null => place.value.query.get(name);
 export const params = (name: string): string[] => place.value.query.getAll(name);
-export const flag = (name: string): boolean => {
-    const value = place.value.query.get(name);
-    return value !== null && value !== "0";
-};
+export const flag = (name: string): boolean => (param(name) ?? "0") !== "0";
 
 /* The source that the page is about. */
 export const sourceId = computed(() => place.value.query.get("r") ?? "1");
@@ -135,24 +131,19 @@ export const metric = computed<Metric>(() => {
     return (METRICS.includes(given) ? given : "maximum") as Metric;
 });
 
+const queryOf = (isWanted: (name: string) => boolean): URLSearchParams =>
+    new URLSearchParams([...place.value.query].filter(([name]) => isWanted(name)));
 const COMMON = ["process", "all-processes", "full-names", "all-frames", "by", "base"];
 
 /* What each question about the source is asked with: filters, the process, the other side of a difference. */
-export const filterQuery = computed(() => {
-    const query = new URLSearchParams();
-    for (const [name, value] of place.value.query) {
-        const plain = name.startsWith("base-") ? name.slice(5) : name;
-        if (COMMON.includes(name) || FILTERS.some((filter) => filter.name === plain)) query.append(name, value);
-    }
-    return query;
-});
+export const filterQuery = computed(() => queryOf((name) =>
+    COMMON.includes(name) || FILTERS.some((filter) => filter.name === name.replace(/^base-/, ""))));
 
 /* The same without any filter: of the whole source. */
-export const wholeQuery = computed(() => {
-    const query = new URLSearchParams();
-    for (const [name, value] of place.value.query) if (COMMON.includes(name) && name !== "base") query.append(name, value);
-    return query;
-});
+export const wholeQuery = computed(() => queryOf((name) => COMMON.includes(name) && name !== "base"));
 
+/* All that says what the other side of a difference is. */
+const baseNames = (from: Place): string[] => [...from.query.keys()].filter((name) => name.startsWith("base"));
+export const baseGone = (): Record<string, null> => Object.fromEntries(baseNames(place.peek()).map((name) => [name, null]));
 /* Is a difference shown? */
-export const isDifference = computed(() => [...place.value.query.keys()].some((name) => name.startsWith("base")));
+export const isDifference = computed(() => baseNames(place.value).length > 0);

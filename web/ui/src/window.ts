@@ -58,6 +58,9 @@ export function resolution(duration: number, pixels: number): number {
 }
 export const rounded = (ns: number, step: number): number => Math.round(ns / step) * step;
 
+/* Takes the window out of the address. */
+export const NO_WINDOW = { from: null, to: null, at: null, between: null };
+
 /* What the address says of a window; edges at the ends of time are left out. */
 export function spanParams(span: Span | null, duration: number, prefix = ""): Record<string, string | null> {
     const gone = { [`${prefix}at`]: null, [`${prefix}between`]: null };

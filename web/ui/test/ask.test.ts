@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { EventParser, type StreamEvent } from "../src/api";
 import { pathOf } from "../src/ask";
-import { splitFilter } from "../src/frame/filterText";
+import { splitFilter } from "../src/filters";
 import { score } from "../src/frame/score";
 import { exactly } from "../src/links";
 import { nextSort } from "../src/rows";

@@ -2,7 +2,7 @@
 // blocks.test.ts: a pointer as debuggers, crashes and logs show it; threads by their names.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { namesOf, threadName } from "../src/components/threads";
+import { namesOf, threadName } from "../src/summaries";
 import { parsePointer } from "../src/views/blocks";
 
 test("pointers as they are pasted", () => {

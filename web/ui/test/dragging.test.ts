@@ -52,7 +52,6 @@ function slowServer() {
             asked.push({ path: path.replace(/[?&]job=.*/, ""), signal, answer: () => resolve({ data: path }) });
             signal.addEventListener("abort", () => reject(new Error("aborted")));
         }),
-        getBytes: () => Promise.reject(new Error("nobody asks for bytes")),
         post: () => Promise.reject(new Error("nobody posts")),
         stream: () => Promise.resolve(),
         save: () => Promise.resolve(),
@@ -65,7 +64,7 @@ test("while dragging the newest question follows the one on its way, those betwe
     place.value = parsePlace("/functions");
     const asked = slowServer();
     const asker = new Asker<string>(() => undefined);
-    const want = (name: string, snap: boolean) => asker.want(name, `/r/1/${name}`, undefined, snap);
+    const want = (name: string, snap: boolean) => asker.want({ key: name, path: `/r/1/${name}`, wire: undefined }, snap);
     for (const name of ["a", "b", "c", "d"]) want(name, true);
     assert.deepEqual(asked.map(({ path }) => path), ["/r/1/a"]);
     asked[0]!.answer();

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { cellAt, columnLeft, largest, ramp, rectBox, rectOf, rowTop, shadeOf, SHADES, sumOf, ticks, type HeatModel } from "../src/draw/heat";
-import { brushRect, brushText, bucketText, classText, lastUsed, sizeBrush, sizeRange, used } from "../src/views/ranges";
+import { brushText, bucketText, lastUsed } from "../src/views/lifetimes";
+import { classText, sizeBrush, sizeRange, used } from "../src/views/sizes";
+import { rectNamed } from "../src/views/TimeMap";
 
 const box = { left: 10, top: 20, width: 400, height: 100 };
 const model: HeatModel = { columns: 4, rows: 2, value: (column, row) => column * 10 + row, edges: [0, 100, 200, 300, 400] };
@@ -64,13 +66,14 @@ const time = [{ from_ns: 0, to_ns: 1_000_000 }, { from_ns: 1_000_000, to_ns: 5_5
 const buckets = [{ from_ns: 0, to_ns: 4096 }, { from_ns: 4096, to_ns: 16384 }, { from_ns: 16384, to_ns: null }];
 
 test("each rectangle of lifetimes comes back from its filters", () => {
+    const named = (text: string | null) => rectNamed(text, 3, 3, (rect) => ({ ...brushText(rect, time, buckets) }));
     for (let c0 = 0; c0 < 3; c0++) for (let c1 = c0; c1 < 3; c1++) for (let r0 = 0; r0 < 3; r0++) for (let r1 = r0; r1 < 3; r1++) {
         const rect = rectOf({ column: c0, row: r0 }, { column: c1, row: r1 });
         const text = brushText(rect, time, buckets);
-        assert.deepEqual(brushRect(`${text.freed}/${text.lifetime}`, time, buckets), rect);
+        assert.deepEqual(named(`${text.freed}/${text.lifetime}`), rect);
     }
-    assert.equal(brushRect("nonsense", time, buckets), null);
-    assert.equal(brushRect(null, time, buckets), null);
+    assert.equal(named("nonsense"), null);
+    assert.equal(named(null), null);
 });
 
 test("ranges of filters include both ends, so neighbours do not overlap", () => {

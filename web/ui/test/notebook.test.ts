@@ -3,8 +3,8 @@
 // and completion of SQL.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { binOf, grid, histogram, scaleOf, thinned } from "../src/draw/bins";
-import { complete, sqlPieces } from "../src/draw/sqltext";
+import { binOf, grid, histogram, scaleOf, thinned } from "../src/views/SqlChart";
+import { complete, sqlPieces } from "../src/components/SqlEditor";
 import { firstCells, fromMarkdown, kindOf, type NoteCell, parseCells, readText, STARTERS, toCsv, toMarkdown, typed } from "../src/views/notebook";
 import type { Kind } from "../src/types";
 

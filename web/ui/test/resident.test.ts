@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { worthText } from "../src/components/Exact";
 import * as format from "../src/format";
-import { residentParts } from "../src/views/resident";
+import { residentParts } from "../src/views/summary";
 
 test("what a figure is worth is said in words", () => {
     assert.equal(worthText({ exact: "bound", error: 41 * 1024 }, format.bytes), "the true maximum is within 41.0 KiB of it");

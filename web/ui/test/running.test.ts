@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Cell, Kind, Table } from "../src/types";
-import { growthOf, snapshotOf } from "../src/views/growth";
-import { processTree } from "../src/views/processtree";
+import { growthOf, snapshotOf } from "../src/views/live";
+import { processTree } from "../src/views/processes";
 
 const table = (names: string[], rows: Cell[][], total = rows.length): Table => ({ columns: names.map((name) => ({ name, heading: name, kind: "count" as Kind })), rows, total });
 const PATHS = ["hash", "path", "live_bytes", "live_blocks", "allocations"];

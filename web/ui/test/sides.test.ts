@@ -2,31 +2,29 @@
 // sides.test.ts: the two sides of a difference: one alone, both exchanged, words; windows that are offered.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { FILTERS } from "../src/filters";
 import { changed, parsePlace, spellPlace } from "../src/url";
-import { exchanged, otherAlone, sideOf, sideText, thisAlone, windowPairs } from "../src/views/sides";
+import { exchanged, otherAlone, sideOf, sideText, thisAlone, windowPairs } from "../src/views/compare";
 
-const NAMES = FILTERS.map((filter) => filter.name);
 const at = parsePlace("/compare?r=1&metric=leaked&base=2&from=1s&function=a&function=b&base-to=2s&base-leaked&process=77");
 
 test("each side has its own filters", () => {
-    assert.deepEqual(sideOf(at.query, false, NAMES), { from: ["1s"], function: ["a", "b"], process: ["77"] });
-    assert.deepEqual(sideOf(at.query, true, NAMES), { to: ["2s"], leaked: [""] });
+    assert.deepEqual(sideOf(at.query, false), { from: ["1s"], function: ["a", "b"], process: ["77"] });
+    assert.deepEqual(sideOf(at.query, true), { to: ["2s"], leaked: [""] });
 });
 
 test("one side alone is a view without a difference", () => {
-    const one = changed(at, { set: thisAlone(at.query, NAMES) });
+    const one = changed(at, { set: thisAlone(at.query) });
     assert.deepEqual([...one.query].sort(), [["from", "1s"], ["function", "a"], ["function", "b"], ["metric", "leaked"], ["process", "77"], ["r", "1"]]);
-    const other = changed(at, { set: otherAlone(at.query, NAMES) });
+    const other = changed(at, { set: otherAlone(at.query) });
     assert.deepEqual([...other.query].sort(), [["leaked", ""], ["metric", "leaked"], ["r", "2"], ["to", "2s"]]);
 });
 
 test("exchanged twice is as before", () => {
-    const once = changed(at, { set: exchanged(at.query, NAMES) });
+    const once = changed(at, { set: exchanged(at.query) });
     assert.equal(once.query.get("r"), "2");
     assert.equal(once.query.get("base"), "1");
     assert.deepEqual(once.query.getAll("base-function"), ["a", "b"]);
-    const twice = changed(once, { set: exchanged(once.query, NAMES) });
+    const twice = changed(once, { set: exchanged(once.query) });
     assert.deepEqual([...twice.query].sort(), [...at.query].sort());
     assert.ok(spellPlace(twice).startsWith("/compare?"));
 });

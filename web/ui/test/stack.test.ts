@@ -2,8 +2,8 @@
 // stack.test.ts: layers of a stacked chart add up to the whole; who freed whose blocks, of the server's two tables.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { layersOf, stacked } from "../src/draw/stack";
-import { freedMatrix } from "../src/views/matrix";
+import { layersOf, stacked } from "../src/components/StackChart";
+import { freedMatrix } from "../src/views/threads";
 import type { Kind, Table } from "../src/types";
 
 const samples = ["a", "b", "c", "d"].flatMap((name, index) => [10, 30, 20].map((time) => ({ time, name, value: (index + 1) * time })));

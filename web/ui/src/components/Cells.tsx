@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: MIT
 // Cells.tsx: values as they are shown in tables, lists and the inspector.
 //
-//   <Bytes of={1258291} />            1.2 MiB, and exactly on hover
+//   {spellKind("bytes", 1258291)}     1.2 MiB
 //   <FrameText of={frame} />          name, place, "inlined"; colour says whose code it is
 //   <PathText frames={frames} />      f < g < h
 //   <CellText row={row} column={column} value={value} />     any cell, by the kind of its column
 import * as format from "../format";
 import { units } from "../settings";
-import { frameOf, pathFrames, type Row } from "../rows";
+import { frameOf, isNumeric, pathFrames, type Row } from "../rows";
 import type { Cell, Column, Frame, Kind } from "../types";
-
-export const isNumeric = (kind: Kind): boolean =>
-    kind === "count" || kind === "bytes" || kind === "signed" || kind === "real" || kind === "percent" || kind === "duration";
 
 /* Bytes as the settings want them. */
 export function bytesText(value: format.Quantity | format.Unknown): string {
     return units.value === "bytes" ? format.count(value) : format.bytes(value);
 }
-export function changeText(value: format.Quantity): string {
-    if (units.value === "short") return format.change(value);
+export function changeText(value: format.Quantity, kind: Kind = "bytes"): string {
+    if (kind === "bytes" && units.value === "short") return format.change(value);
     return Number(value) > 0 ? "+" + format.count(value) : format.count(value);
 }
-
-export function Bytes({ of, signed = false }: { of: format.Quantity; signed?: boolean }) {
-    const text = signed ? changeText(of) : bytesText(of);
-    return <span class="number" title={`${format.count(of)} bytes`}>{text}</span>;
+/* A number by its kind. */
+export function spellKind(kind: Kind, value: format.Quantity | format.Unknown): string {
+    if (value == null) return "–";
+    switch (kind) {
+        case "bytes": return bytesText(value);
+        case "signed": return changeText(value);
+        case "duration": return format.duration(value);
+        case "percent": return format.percent(value, 100);
+        case "real": return format.real(value);
+        default: return format.count(value);
+    }
 }
-export const Count = ({ of }: { of: format.Quantity }) => <span class="number">{format.count(of)}</span>;
-export const Duration = ({ of }: { of: format.Quantity }) => (
-    <span class="number" title={`${format.count(of)} ns`}>{format.duration(of)}</span>
-);
+/* "4 MiB" on an axis, without the ".0" that a figure has. */
+export const axisText = (kind: Kind, value: number): string => spellKind(kind, value).replace(/\.0 /, " ");
 
 /* "src/index.c:42" with no more folders than tell it. */
 export function placeText(frame: Frame): string {
     if (frame.file === undefined) return shortModule(frame.module);
-    const name = frame.file.slice(frame.file.lastIndexOf("/") + 1);
+    const name = shortModule(frame.file);
     return frame.line ? `${name}:${frame.line}` : name;
 }
 export const shortModule = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
@@ -83,17 +85,10 @@ export function PathText({ frames, most = 4 }: { frames: readonly Frame[]; most?
 /* What a cell says as text: for copying, titles and screen readers. */
 export function cellText(row: Row, column: Column, value: Cell): string {
     if (value === null) return "";
-    switch (column.kind) {
-        case "bytes": return bytesText(value as format.Quantity);
-        case "signed": return changeText(value as format.Quantity);
-        case "count": return format.count(value as format.Quantity);
-        case "real": return format.real(value as format.Quantity);
-        case "percent": return format.percent(value as format.Quantity, 100);
-        case "duration": return format.duration(value as format.Quantity);
-        case "frame": return frameOf(row, value)?.function ?? "";
-        case "path": return pathFrames(row, value).map((frame) => frame.function).join(" < ");
-        default: return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
-    }
+    if (isNumeric(column.kind)) return spellKind(column.kind, value as format.Quantity);
+    if (column.kind === "frame") return frameOf(row, value)?.function ?? "";
+    if (column.kind === "path") return pathFrames(row, value).map((frame) => frame.function).join(" < ");
+    return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 }
 
 function exactTitle(column: Column, value: Cell): string | undefined {

@@ -2,7 +2,7 @@
 // Dialog.tsx: a dialog of the browser (it keeps the focus in, Escape closes it), and a popover under a button.
 //
 //   {open && <Dialog title="Keys" onClose={() => setOpen(false)}>...</Dialog>}
-//   <Popover label="Settings" button={<Icon name="settings" />} >{(close) => ...}</Popover>
+//   <Popover label="Settings" button={<Icon name="settings" />}>{() => ...}</Popover>
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
@@ -46,11 +46,10 @@ interface PopoverProps {
     button: ComponentChildren;
     class?: string;
     buttonClass?: string;
-    align?: "left" | "right";
     up?: boolean;
-    children: (close: () => void) => ComponentChildren;
+    children: () => ComponentChildren;
 }
-export function Popover({ label, button, class: more, buttonClass = "", align = "left", up, children }: PopoverProps) {
+export function Popover({ label, button, class: more, buttonClass = "", up, children }: PopoverProps) {
     const [open, setOpen] = useState(false);
     const box = useRef<HTMLSpanElement>(null);
     const id = useId();
@@ -78,7 +77,7 @@ export function Popover({ label, button, class: more, buttonClass = "", align = 
         }}>
             <button type="button" class={buttonClass} aria-label={label} title={label} aria-expanded={open} aria-controls={open ? id : undefined}
                 onClick={() => setOpen(!open)}>{button}</button>
-            {open && <div id={id} class={`popover ${align}${up ? " up" : ""} ${more ?? ""}`} role="group" aria-label={label}>{children(close)}</div>}
+            {open && <div id={id} class={`popover${up ? " up" : ""} ${more ?? ""}`} role="group" aria-label={label}>{children()}</div>}
         </span>
     );
 }

@@ -30,7 +30,7 @@ export function Exact({ of }: { of: Answer<unknown> | undefined }) {
     const spell = metricUnit(metric.value) === "bytes" ? format.bytes : format.count;
     const worth = worthText(of, spell);
     return (
-        <Popover label={`Figures: ${worth}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
+        <Popover label={`Figures: ${worth}: explain`} buttonClass={`exact plain small ${of.exact}`} up class="exact-about"
             button={<><span class="exact-dot" aria-hidden="true" />{worth}</>}>
             {() => (
                 <>

@@ -8,12 +8,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { addressRange, CELL, cellAtPoint, cellCorner, cellRange, type CellPlace, type HeapModel, type HeapRegion, HEAD, hex, layoutHeap, moveCell, paintHeap, placeOf } from "../draw/heapmap";
-import { ramp } from "../draw/heat";
+import { fitCanvas } from "../draw/canvas";
 import * as format from "../format";
-import { shownTheme } from "../frame/theme";
+import { shownTheme } from "../settings";
 import { bytesText, shortModule } from "./Cells";
-import { colourOf } from "./Chart";
-import { useSize } from "./hooks";
+import { colourOf, heatColours } from "./Chart";
+import { hasModifier, takeStep, useSize } from "./hooks";
 
 interface HeapMapProps {
     model: HeapModel;
@@ -27,7 +27,7 @@ interface HeapMapProps {
 const LEVELS = 8;
 const PADDING = 12;
 
-export function regionTitle(region: HeapRegion): [string, string] {
+function regionTitle(region: HeapRegion): [string, string] {
     const size = Number(region.end - region.start);
     const name = region.name === "" ? "mapping" : region.name.startsWith("[") ? region.name.replace(/[[\]]/g, "") : shortModule(region.name);
     const use = region.live === undefined ? "" : `, ${format.percent(region.live, size)} in use`;
@@ -36,7 +36,7 @@ export function regionTitle(region: HeapRegion): [string, string] {
 }
 
 /* "0x55d0 to 0x55e0: 35% in use" */
-export function cellText(model: HeapModel, at: CellPlace): string {
+function cellText(model: HeapModel, at: CellPlace): string {
     const region = model.regions[at.strip];
     if (region === undefined) return "";
     const range = cellRange(model, region, at.cell);
@@ -54,20 +54,12 @@ export function HeapMap({ model, chosen, onChoose, onOpen, onZoom, children }: H
     const chosenPlace = useMemo(() => (chosen === null ? null : placeOf(model, chosen)), [model, chosen]);
 
     useLayoutEffect(() => {
-        const element = canvas.current;
-        if (element === null || width === 0 || height === 0) return;
-        const scale = devicePixelRatio;
-        element.width = Math.round(width * scale);
-        element.height = Math.round(height * scale);
-        element.style.width = `${width}px`;
-        element.style.height = `${height}px`;
-        const ctx = element.getContext("2d");
+        if (canvas.current === null || width === 0 || height === 0) return;
+        const ctx = fitCanvas(canvas.current, width, height);
         if (ctx === null) return;
-        ctx.scale(scale, scale);
         ctx.translate(PADDING, PADDING / 2);
         paintHeap(ctx, layout, scroll, height, {
-            levels: [colourOf("--heat-0"), ...ramp(["--heat-1", "--heat-2", "--heat-3", "--heat-4", "--heat-5"].map(colourOf), LEVELS)],
-            text: colourOf("--text"), muted: colourOf("--text-2"), outline: colourOf("--more"), cursor: colourOf("--text"),
+            levels: heatColours(LEVELS), text: colourOf("--text"), muted: colourOf("--text-2"), outline: colourOf("--more"), cursor: colourOf("--text"),
             font: `12px ${colourOf("--font")}`,
         }, regionTitle, { chosen: chosenPlace, cursor: cursor ?? hover });
     }, [layout, scroll, width, height, chosenPlace, cursor, hover, shownTheme.value]);
@@ -97,23 +89,20 @@ export function HeapMap({ model, chosen, onChoose, onOpen, onZoom, children }: H
     };
     const choose = (place: CellPlace | null) => onChoose(place === null ? null : (rangeOf(place)?.start ?? null));
     const key = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
         const now = cursor ?? chosenPlace ?? { strip: 0, cell: 0 };
         const range = rangeOf(now);
         const far = event.shiftKey ? 8 : 1;
-        const step = { ArrowLeft: [-far, 0], ArrowRight: [far, 0], ArrowUp: [0, -far], ArrowDown: [0, far] }[event.key];
-        if (step !== undefined) {
-            const to = cursor === null && chosenPlace === null ? now : moveCell(layout, now, step[0] ?? 0, step[1] ?? 0);
+        const walk = (columns: number, rows: number) => {
+            const to = cursor === null && chosenPlace === null ? now : moveCell(layout, now, columns, rows);
             setCursor(to);
             show(to);
-        } else if (event.key === "Enter" && range !== null) onOpen(addressRange(range));
-        else if (event.key === " ") choose(now);
-        else if (event.key === "+" && range !== null) onZoom(range.start, 4);
-        else if (event.key === "-" && range !== null) onZoom(range.start, 0.25);
-        else if (event.key === "Escape" && chosen !== null) choose(null);
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
+        };
+        if (!hasModifier(event)) takeStep(event, {
+            ArrowLeft: () => walk(-far, 0), ArrowRight: () => walk(far, 0), ArrowUp: () => walk(0, -far), ArrowDown: () => walk(0, far),
+            Enter: range !== null && (() => onOpen(addressRange(range))), " ": () => choose(now),
+            "+": range !== null && (() => onZoom(range.start, 4)), "-": range !== null && (() => onZoom(range.start, 0.25)),
+            Escape: chosen !== null && (() => choose(null)),
+        });
     };
     const told = cursor ?? hover;
     return (

@@ -8,13 +8,14 @@
 // - By keyboard: arrows walk (Shift: extend the rectangle), Enter chooses, `t` shows the table. What lies under the
 //   cursor is told to screen readers.
 // - xTicks stand at values of the model's edges.
-import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cellAt, columnLeft, largest, paintHeat, ramp, rectBox, rectOf, rowTop, SHADES, sumOf, type HeatBox, type HeatCell, type HeatModel, type HeatRect } from "../draw/heat";
-import { shownTheme } from "../frame/theme";
-import { colourOf } from "./Chart";
-import { useSize } from "./hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { fitCanvas } from "../draw/canvas";
+import { cellAt, columnLeft, largest, paintHeat, rectBox, rectOf, rowTop, SHADES, sumOf, type HeatBox, type HeatCell, type HeatModel, type HeatRect } from "../draw/heat";
+import { shownTheme } from "../settings";
+import { ChartFigure, colourOf, heatColours } from "./Chart";
+import { hasModifier, takeStep, useSize } from "./hooks";
 
-export interface HeatMapProps {
+interface HeatMapProps {
     label: string;
     model: HeatModel;
     columnText: (column: number, last: number) => string; // of one, or of several together
@@ -22,10 +23,9 @@ export interface HeatMapProps {
     rowTick: (row: number) => string; // of its upper border, or of the row itself (tickAt "middle")
     tickAt?: "border" | "middle";
     xTicks: readonly { at: number; text: string }[];
-    xTitle?: string;
-    yTitle?: string;
+    yTitle: string;
     spell: (value: number) => string;
-    height?: number;
+    height: number;
     selection?: HeatRect | null;
     onSelect?: (rect: HeatRect | null) => void;
 }
@@ -35,55 +35,47 @@ const BOTTOM = 20;
 const TOP = 6;
 const RIGHT = 10;
 
-export const heatColours = (): string[] => [
-    colourOf("--heat-0"),
-    ...ramp(["--heat-1", "--heat-2", "--heat-3", "--heat-4", "--heat-5"].map(colourOf), SHADES),
-];
-
 export function HeatMap(props: HeatMapProps) {
-    const { label, model, height = 240, spell, onSelect } = props;
+    const { label, model, height, spell, onSelect } = props;
     const { ref, width } = useSize<HTMLDivElement>();
     const canvas = useRef<HTMLCanvasElement>(null);
-    const [twin, setTwin] = useState(false);
+    const [isTwin, setTwin] = useState(false);
     const [hover, setHover] = useState<HeatCell | null>(null);
     const [cursor, setCursor] = useState<HeatCell | null>(null);
     const [drag, setDrag] = useState<{ from: HeatCell; to: HeatCell } | null>(null);
-    const id = useId();
     const most = useMemo(() => largest(model), [model]);
     const box: HeatBox = { left: LEFT, top: TOP, width: Math.max(1, width - LEFT - RIGHT), height: Math.max(1, height - TOP - BOTTOM) };
     const rect = drag !== null ? rectOf(drag.from, drag.to) : (props.selection ?? null);
 
     useLayoutEffect(() => {
         if (canvas.current !== null && width > 0) paint(canvas.current, props, box, width, height, most, rect, hover ?? cursor);
-    }, [model, width, height, most, rect?.from.column, rect?.from.row, rect?.to.column, rect?.to.row, hover, cursor, shownTheme.value, twin]);
+    }, [model, width, height, most, rect?.from.column, rect?.from.row, rect?.to.column, rect?.to.row, hover, cursor, shownTheme.value, isTwin]);
 
     const place = (event: PointerEvent): HeatCell | null => {
         const bounds = canvas.current?.getBoundingClientRect();
         return bounds === undefined ? null : cellAt(model, box, event.clientX - bounds.left, event.clientY - bounds.top);
     };
     const from = useRef<HeatCell | null>(null);
+    const walk = (across: number, up: number, extend: boolean) => {
+        const now = cursor ?? { column: -Math.min(0, across) * (model.columns - 1), row: 0 };
+        const to = cursor === null ? now : {
+            column: Math.max(0, Math.min(model.columns - 1, now.column + across)), row: Math.max(0, Math.min(model.rows - 1, now.row + up)),
+        };
+        setDrag(extend ? { from: drag?.from ?? now, to } : null);
+        setCursor(to);
+    };
+    const select = (wanted: HeatRect | null) => {
+        setDrag(null);
+        onSelect?.(wanted);
+    };
     const key = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-        if (step !== undefined) {
-            const now = cursor ?? { column: -Math.min(0, step[0] ?? 0) * (model.columns - 1), row: 0 };
-            const to = cursor === null ? now : {
-                column: Math.max(0, Math.min(model.columns - 1, now.column + (step[0] ?? 0))),
-                row: Math.max(0, Math.min(model.rows - 1, now.row + (step[1] ?? 0))),
-            };
-            if (event.shiftKey) setDrag({ from: drag?.from ?? now, to });
-            else setDrag(null);
-            setCursor(to);
-        } else if (event.key === "Enter" && cursor !== null) {
-            onSelect?.(drag !== null ? rectOf(drag.from, drag.to) : rectOf(cursor, cursor));
-            setDrag(null);
-        } else if (event.key === "Escape" && (drag !== null || (props.selection ?? null) !== null)) {
-            setDrag(null);
-            onSelect?.(null);
-        } else if (event.key === "t") setTwin(true);
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
+        const extend = event.shiftKey;
+        if (!hasModifier(event)) takeStep(event, {
+            ArrowLeft: () => walk(-1, 0, extend), ArrowRight: () => walk(1, 0, extend), ArrowUp: () => walk(0, 1, extend), ArrowDown: () => walk(0, -1, extend),
+            Enter: cursor !== null && (() => select(drag !== null ? rectOf(drag.from, drag.to) : rectOf(cursor, cursor))),
+            Escape: (drag !== null || (props.selection ?? null) !== null) && (() => select(null)),
+            t: () => setTwin(true),
+        });
     };
     useEffect(() => setCursor(null), [model]);
 
@@ -92,44 +84,36 @@ export function HeatMap(props: HeatMapProps) {
         ? `${spell(sumOf(model, rect))} in ${(rect.to.column - rect.from.column + 1) * (rect.to.row - rect.from.row + 1)} cells`
         : at !== null && at.column < model.columns && at.row < model.rows ? `${props.columnText(at.column, at.column)}, ${props.rowText(at.row)}: ${spell(model.value(at.column, at.row))}` : "";
     return (
-        <figure class="chart heat" aria-labelledby={`${id}-label`}>
-            <figcaption id={`${id}-label`}>
-                <span class="chart-title">{label}</span>
-                <HeatLegend most={most} spell={spell} />
-                <span class="chart-at number">{told}</span>
-                <button type="button" class="small plain" aria-pressed={twin} onClick={() => setTwin(!twin)}>{twin ? "Chart" : "Table"}</button>
-            </figcaption>
-            {twin ? <HeatTwin {...props} /> : (
-                <div ref={ref} class={`plot heat-plot${onSelect === undefined ? "" : " brushed"}`} style={{ height: `${height}px` }} tabIndex={0} role="application"
-                    aria-roledescription="heat map" aria-label={`${label}: arrows walk, Shift and arrows choose several cells, Enter takes them, t shows a table`}
-                    onKeyDown={key} onBlur={() => setCursor(null)}>
-                    <canvas ref={canvas} aria-hidden="true" onPointerLeave={() => setHover(null)}
-                        onPointerDown={(event) => {
-                            const cell = place(event);
-                            if (event.button !== 0 || onSelect === undefined || cell === null) return;
-                            event.currentTarget.setPointerCapture(event.pointerId);
-                            from.current = cell;
-                            setDrag({ from: cell, to: cell });
-                        }}
-                        onPointerMove={(event) => {
-                            const cell = place(event);
-                            setHover(cell);
-                            if (from.current !== null && cell !== null) setDrag({ from: from.current, to: cell });
-                        }}
-                        onPointerUp={(event) => {
-                            const cell = place(event);
-                            if (from.current !== null && cell !== null) onSelect?.(rectOf(from.current, cell));
-                            from.current = null;
-                            setDrag(null);
-                        }}
-                        onPointerCancel={() => {
-                            from.current = null;
-                            setDrag(null);
-                        }} />
-                    <span class="hidden" role="status">{cursor === null ? "" : told}</span>
-                </div>
-            )}
-        </figure>
+        <ChartFigure label={label} kind="heat" at={told} isTwin={isTwin} setTwin={setTwin} legend={<HeatLegend most={most} spell={spell} />} twin={() => twinOf(props)}>
+            <div ref={ref} class={`plot heat-plot${onSelect === undefined ? "" : " brushed"}`} style={{ height: `${height}px` }} tabIndex={0} role="application"
+                aria-roledescription="heat map" aria-label={`${label}: arrows walk, Shift and arrows choose several cells, Enter takes them, t shows a table`}
+                onKeyDown={key} onBlur={() => setCursor(null)}>
+                <canvas ref={canvas} aria-hidden="true" onPointerLeave={() => setHover(null)}
+                    onPointerDown={(event) => {
+                        const cell = place(event);
+                        if (event.button !== 0 || onSelect === undefined || cell === null) return;
+                        event.currentTarget.setPointerCapture(event.pointerId);
+                        from.current = cell;
+                        setDrag({ from: cell, to: cell });
+                    }}
+                    onPointerMove={(event) => {
+                        const cell = place(event);
+                        setHover(cell);
+                        if (from.current !== null && cell !== null) setDrag({ from: from.current, to: cell });
+                    }}
+                    onPointerUp={(event) => {
+                        const cell = place(event);
+                        if (from.current !== null && cell !== null) onSelect?.(rectOf(from.current, cell));
+                        from.current = null;
+                        setDrag(null);
+                    }}
+                    onPointerCancel={() => {
+                        from.current = null;
+                        setDrag(null);
+                    }} />
+                <span class="hidden" role="status">{cursor === null ? "" : told}</span>
+            </div>
+        </ChartFigure>
     );
 }
 
@@ -149,15 +133,9 @@ function paint(
     rect: HeatRect | null, at: HeatCell | null,
 ): void {
     const { model } = props;
-    const scale = devicePixelRatio;
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    const ctx = canvas.getContext("2d");
+    const ctx = fitCanvas(canvas, width, height);
     if (ctx === null || model.columns === 0 || model.rows === 0) return;
-    ctx.scale(scale, scale);
-    paintHeat(ctx, model, box, heatColours(), most);
+    paintHeat(ctx, model, box, heatColours(SHADES), most);
     paintAxes(ctx, props, box);
     if (at !== null) outline(ctx, rectBox(model, box, rectOf(at, at)), colourOf("--text-2"), 1);
     if (rect !== null) outline(ctx, rectBox(model, box, rect), colourOf("--accent"), 2);
@@ -196,23 +174,12 @@ function paintAxes(ctx: CanvasRenderingContext2D, props: HeatMapProps, box: Heat
 /* At most so many columns: a reader of a table wants its shape. Neighbours are added up. */
 const TWIN_COLUMNS = 16;
 
-function HeatTwin({ label, model, columnText, rowText, spell, yTitle = "" }: HeatMapProps) {
+function twinOf({ model, columnText, rowText, spell, yTitle }: HeatMapProps) {
     const each = Math.max(1, Math.ceil(model.columns / TWIN_COLUMNS));
     const groups = Array.from({ length: Math.ceil(model.columns / each) }, (_, index) => [index * each, Math.min(model.columns, (index + 1) * each) - 1] as const);
     const rows = Array.from({ length: model.rows }, (_, index) => model.rows - 1 - index);
-    return (
-        <div class="twin" tabIndex={0} role="region" aria-label={`${label}: table`}>
-            <table>
-                <thead><tr><th scope="col">{yTitle}</th>{groups.map(([from, to]) => <th key={from} scope="col">{columnText(from, to)}</th>)}</tr></thead>
-                <tbody>
-                    {rows.map((row) => (
-                        <tr key={row}>
-                            <th scope="row">{rowText(row)}</th>
-                            {groups.map(([from, to]) => <td key={from}>{spell(sumOf(model, { from: { column: from, row }, to: { column: to, row } }))}</td>)}
-                        </tr>
-                    ))}
-                </tbody>
-            </table>
-        </div>
-    );
+    return {
+        head: [yTitle, ...groups.map(([from, to]) => columnText(from, to))],
+        rows: rows.map((row) => [rowText(row), ...groups.map(([from, to]) => spell(sumOf(model, { from: { column: from, row }, to: { column: to, row } })))]),
+    };
 }

@@ -11,9 +11,7 @@ const PATHS = {
     settings: "M2 4.5h6M11 4.5h3M2 11.5h3M8 11.5h6M9.5 3v3M6.5 10v3",
     help: "M5.5 6a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.9-1.1 1.8M8 12.8v.2",
     more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
-    down: "M4 6l4 4 4-4",
     right: "M6 4l4 4-4 4",
-    left: "M10 4l-4 4 4 4",
     link: "M6.5 9.5l3-3M7.5 4.5l1-1a2.8 2.8 0 0 1 4 4l-1 1M8.5 11.5l-1 1a2.8 2.8 0 0 1-4-4l1-1",
     save: "M8 2.5v8M5 8l3 3 3-3M3 13.5h10",
     budget: "M2.5 12.5a5.5 5.5 0 1 1 11 0M8 12l2.5-4",
@@ -22,9 +20,8 @@ const PATHS = {
     table: "M2.5 3.5h11v9h-11zM2.5 6.5h11M2.5 9.5h11M6.5 6.5v6",
     pause: "M5.5 3.5v9M10.5 3.5v9",
     play: "M5 3.5l7 4.5-7 4.5z",
-    panel: "M2.5 3h11v10h-11zM10 3v10",
 } as const;
-export type IconName = keyof typeof PATHS;
+type IconName = keyof typeof PATHS;
 
 export function Icon({ name }: { name: IconName }) {
     return (

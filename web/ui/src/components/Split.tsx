@@ -7,6 +7,7 @@
 // the pointer or, focused, by arrow keys.
 import { toChildArray, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { takeStep } from "./hooks";
 
 interface SplitProps {
     name: string;
@@ -31,12 +32,9 @@ export function Split({ name, direction, size, least = 120, end = false, label =
     };
     const at = (event: PointerEvent) => (direction === "row" ? event.clientX : event.clientY);
     const key = (event: KeyboardEvent) => {
-        const forward = direction === "row" ? "ArrowRight" : "ArrowDown";
-        const back = direction === "row" ? "ArrowLeft" : "ArrowUp";
-        if (event.key !== forward && event.key !== back) return;
-        event.preventDefault();
-        event.stopPropagation();
-        set(kept + (event.key === forward ? 16 : -16) * (end ? -1 : 1));
+        const [back, forward] = direction === "row" ? ["ArrowLeft", "ArrowRight"] as const : ["ArrowUp", "ArrowDown"] as const;
+        const by = end ? -16 : 16;
+        takeStep(event, { [back]: () => set(kept - by), [forward]: () => set(kept + by) });
     };
     const sized = { flex: `0 0 ${kept}px` };
     return (

@@ -19,8 +19,7 @@ interface StatesProps<T> {
 }
 
 export function States<T>({ of, empty, ready, children }: StatesProps<T>) {
-    if (of.state === "failed") return <Failed asked={of} />;
-    if (of.state === "cancelled" && of.data === undefined) return <Cancelled asked={of} />;
+    if (of.state === "failed" || (of.state === "cancelled" && of.data === undefined)) return <Stopped asked={of} />;
     if (of.data === undefined && ready !== true) return <Loading asked={of} />;
     return (
         <>
@@ -34,19 +33,11 @@ export function Empty({ children }: { children: ComponentChildren }) {
     return <div class="state empty">{children}</div>;
 }
 
-export function Failed({ asked }: { asked: Asked<unknown> }) {
+function Stopped({ asked }: { asked: Asked<unknown> }) {
+    const hasFailed = asked.state === "failed";
     return (
-        <div class="state failed" role="alert">
-            <p>{asked.error?.message}</p>
-            <button type="button" onClick={asked.again}>Ask again</button>
-        </div>
-    );
-}
-
-function Cancelled({ asked }: { asked: Asked<unknown> }) {
-    return (
-        <div class="state">
-            <p>Cancelled.</p>
+        <div class={hasFailed ? "state failed" : "state"} role={hasFailed ? "alert" : undefined}>
+            <p>{hasFailed ? asked.error?.message : "Cancelled."}</p>
             <button type="button" onClick={asked.again}>Ask again</button>
         </div>
     );

@@ -13,12 +13,14 @@
 // - Keyboard: arrows, Home, End, Page Up and Down; Left and Right go through cells; Enter opens; Ctrl-C copies the row.
 //
 // Rows have one height, so a row's place is arithmetic; browsers draw nothing higher than about 33 million pixels, so
-// beyond LIMIT_PX the scroll bar stands for a part of the way, and the wheel is taken here.
+// beyond LIMIT_PX the scroll bar stands for a part of the way, and the wheel is taken here (useScroll, ScrollBox: also of
+// the call tree and of source text, which are no rows of an answer).
 import { type ComponentChildren } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { cellText, CellText, isNumeric } from "./Cells";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { cellText, CellText } from "./Cells";
+import { hasModifier, type KeySteps, takeStep, useSize } from "./hooks";
 import { States } from "./States";
-import type { Row, Rows } from "../rows";
+import { cell, isNumeric, largestIn, type Row, type Rows } from "../rows";
 import type { Cell, Column } from "../types";
 import * as format from "../format";
 
@@ -30,7 +32,7 @@ export interface ColumnSpec {
     render?: (row: Row, value: Cell) => ComponentChildren;
     without?: readonly string[];
 }
-export interface TableProps {
+interface TableProps {
     label: string;
     rows: Rows;
     columns?: readonly (string | ColumnSpec)[];
@@ -43,7 +45,7 @@ export interface TableProps {
     empty?: ComponentChildren;
 }
 
-export const ROW_PX = 26;
+const ROW_PX = 26;
 const HEAD_PX = 28;
 const LIMIT_PX = 8_000_000;
 const AHEAD = 12;
@@ -81,24 +83,17 @@ const roomFor = (heading: string, track: string): string =>
     track.endsWith("rem") ? `${Math.max(parseFloat(track), heading.length * LETTER_REM + 2).toFixed(2)}rem` : track;
 const fixed = (track: string): string => /^minmax\(([^,]+), max-content\)$/.exec(track)?.[1] ?? track;
 
+/* ---- What is in sight ---- */
+
 /* Which rows are seen. `top` is where the view begins in pixels of all rows, whatever the scroll bar can show. */
-export function useScroll(total: number, rowPx: number, headPx = 0) {
-    const box = useRef<HTMLDivElement>(null);
+export function useScroll(total: number, rowPx: number) {
+    const { ref: box, height } = useSize<HTMLDivElement>();
     const [top, setTop] = useState(0);
-    const [height, setHeight] = useState(0);
     const full = total * rowPx;
     const drawn = Math.min(full, LIMIT_PX);
-    const room = Math.max(0, height - headPx);
+    const room = Math.max(0, height - HEAD_PX);
     const scale = drawn > room && full > drawn ? (full - room) / (drawn - room) : 1;
     const own = useRef(-1);
-    useLayoutEffect(() => {
-        const element = box.current;
-        if (element === null) return;
-        const watch = new ResizeObserver(() => setHeight(element.clientHeight));
-        watch.observe(element);
-        setHeight(element.clientHeight);
-        return () => watch.disconnect();
-    }, []);
     const moveTo = (wanted: number) => {
         const to = Math.max(0, Math.min(wanted, full - room));
         setTop(to);
@@ -139,8 +134,42 @@ export function useScroll(total: number, rowPx: number, headPx = 0) {
         if (at < topNow.current) moveTo(at);
         else if (at + rowPx > topNow.current + room) moveTo(at + rowPx - room);
     };
-    return { box, first, last, drawn, shift, show, pageRows: Math.max(1, Math.floor(room / rowPx) - 1), moveTo };
+    const pageRows = Math.max(1, Math.floor(room / rowPx) - 1);
+    /* The keys that lead from row to row. */
+    const steps = (at: number, move: (row: number) => void): KeySteps => ({
+        ArrowDown: () => move(at + 1), ArrowUp: () => move(at - 1), PageDown: () => move(at + pageRows), PageUp: () => move(at - pageRows),
+        Home: () => move(0), End: () => move(total - 1),
+    });
+    /* What is drawn: each row says by `place` where it lies. */
+    const rows = <T,>(draw: (index: number, place: { transform: string }) => T): T[] =>
+        Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => draw(first + i, { transform: `translateY(${(first + i) * rowPx + shift}px)` }));
+    return { box, first, last, drawn, show, pageRows, moveTo, steps, rows };
 }
+
+/* The box that scrolls: its head stays in sight, and rows lie free in a body as high as all of them. */
+export function ScrollBox({ scroll, tracks, height, head, below, children, class: name, ...rest }: {
+    scroll: ReturnType<typeof useScroll>; tracks: string; height?: string | undefined; head: ComponentChildren; below?: ComponentChildren; children: ComponentChildren;
+    class: string; role: "grid" | "treegrid"; onKeyDown: (event: KeyboardEvent) => void; [attribute: `aria-${string}`]: string | number | boolean | undefined;
+}) {
+    return (
+        <div ref={scroll.box} class={`table ${name}`} tabIndex={0} style={{ "--tracks": tracks, height }} {...rest}>
+            <div class="table-inner">
+                <div class="table-head" role="row" aria-rowindex={1}>{head}</div>
+                <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{children}</div>
+            </div>
+            {below}
+        </div>
+    );
+}
+
+/* Ctrl-C takes the row, unless something is marked. */
+export function takeCopy(event: KeyboardEvent, text: () => string): boolean {
+    if (!(event.ctrlKey || event.metaKey) || event.key !== "c" || String(getSelection()) !== "") return false;
+    void navigator.clipboard?.writeText(text());
+    return true;
+}
+
+/* ---- The table of an answer ---- */
 
 export function DataTable(props: TableProps) {
     const { rows, label } = props;
@@ -154,7 +183,7 @@ export function DataTable(props: TableProps) {
 
 function Grid({ label, rows, columns: wanted, share, selected, onSelect, onOpen, class: name, fit }: TableProps) {
     const columns = shownColumns(rows.columns, wanted);
-    const scroll = useScroll(rows.total, ROW_PX, HEAD_PX);
+    const scroll = useScroll(rows.total, ROW_PX);
     const id = useId();
     const [at, setAt] = useState({ row: 0, column: 0 });
     const cursor = { row: Math.min(at.row, Math.max(0, rows.total - 1)), column: Math.min(at.column, columns.length - 1) };
@@ -174,62 +203,29 @@ function Grid({ label, rows, columns: wanted, share, selected, onSelect, onOpen,
     };
     const key = (event: KeyboardEvent) => {
         const current = rows.row(cursor.row);
-        const page = scroll.pageRows;
-        const steps: Record<string, () => void> = {
-            ArrowDown: () => move(cursor.row + 1), ArrowUp: () => move(cursor.row - 1),
+        if (current !== null && takeCopy(event, () => columns.map((column) => cellText(current, column, cell(current, column.name))).join("\t"))) return;
+        if (!hasModifier(event)) takeStep(event, {
+            ...scroll.steps(cursor.row, move),
             ArrowRight: () => move(cursor.row, cursor.column + 1), ArrowLeft: () => move(cursor.row, cursor.column - 1),
-            PageDown: () => move(cursor.row + page), PageUp: () => move(cursor.row - page),
-            Home: () => move(0), End: () => move(rows.total - 1),
             Enter: () => current !== null && (onOpen ?? onSelect)?.(current),
             " ": () => current !== null && onSelect?.(current),
-        };
-        if ((event.ctrlKey || event.metaKey) && event.key === "c" && current !== null && String(getSelection()) === "") {
-            void navigator.clipboard?.writeText(rowText(current, columns));
-            return;
-        }
-        const step = event.ctrlKey || event.metaKey || event.altKey ? undefined : steps[event.key];
-        if (step === undefined) return;
-        event.preventDefault();
-        event.stopPropagation();
-        step();
+        });
     };
 
-    const whole = share?.of ?? largest(rows, share?.column);
-    const drawn = [];
-    for (let index = scroll.first; index <= scroll.last; index++) {
-        drawn.push(
-            <GridRow key={index} id={id} index={index} row={rows.row(index)} columns={columns} top={index * ROW_PX + scroll.shift}
-                cursor={index === cursor.row ? cursor.column : -1} share={share?.column} whole={whole}
-                selected={selected} onMove={(column) => move(index, column)} onSelect={onSelect} onOpen={onOpen} />,
-        );
-    }
-    const height = fit === undefined ? undefined : HEAD_PX + Math.max(1, Math.min(fit, rows.total)) * ROW_PX + 1;
+    const first = rows.row(0);
+    const whole = share === undefined ? 0 : share.of ?? (first === null ? 0 : largestIn(first.table, share.column));
+    const height = fit === undefined ? undefined : `${HEAD_PX + Math.max(1, Math.min(fit, rows.total)) * ROW_PX + 1}px`;
     return (
-        <div ref={scroll.box} class={`table ${name ?? ""}${rows.asked.stale ? " stale" : ""}`} tabIndex={0} role="grid"
-            aria-label={label} aria-rowcount={rows.total + 1} aria-colcount={columns.length} aria-busy={rows.asked.stale}
-            aria-activedescendant={rows.total === 0 ? undefined : `${id}-${cursor.row}-${cursor.column}`}
-            style={{ "--tracks": columns.map((column) => column.width).join(" "), height: height === undefined ? undefined : `${height}px` }}
-            onKeyDown={key}>
-            <div class="table-inner">
-                <div class="table-head" role="row" aria-rowindex={1}>
-                    {columns.map((column, index) => <Heading key={column.name} column={column} index={index} rows={rows} />)}
-                </div>
-                <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{drawn}</div>
-            </div>
-        </div>
+        <ScrollBox scroll={scroll} tracks={columns.map((column) => column.width).join(" ")} height={height} class={`${name ?? ""}${rows.asked.stale ? " stale" : ""}`}
+            role="grid" aria-label={label} aria-rowcount={rows.total + 1} aria-colcount={columns.length} aria-busy={rows.asked.stale}
+            aria-activedescendant={rows.total === 0 ? undefined : `${id}-${cursor.row}-${cursor.column}`} onKeyDown={key}
+            head={columns.map((column, index) => <Heading key={column.name} column={column} index={index} rows={rows} />)}>
+            {scroll.rows((index, place) => (
+                <GridRow key={index} id={id} index={index} row={rows.row(index)} columns={columns} place={place} cursor={index === cursor.row ? cursor.column : -1}
+                    share={share?.column} whole={whole} selected={selected} onMove={(column) => move(index, column)} onSelect={onSelect} onOpen={onOpen} />
+            ))}
+        </ScrollBox>
     );
-}
-
-const largest = (rows: Rows, column: string | undefined): number => {
-    const row = column === undefined ? null : rows.row(0);
-    if (row === null) return 0;
-    const index = row.table.columns.findIndex((one) => one.name === column);
-    return row.table.rows.reduce((most, cells) => Math.max(most, Math.abs(Number(cells[index] ?? 0))), 0);
-};
-const rowText = (row: Row, columns: readonly Shown[]): string =>
-    columns.map((column) => cellText(row, column, valueOf(row, column))).join("\t");
-function valueOf(row: Row, column: Column): Cell {
-    return row.cells[row.table.columns.findIndex((one) => one.name === column.name)] ?? null;
 }
 
 function Heading({ column, index, rows }: { column: Shown; index: number; rows: Rows }) {
@@ -256,7 +252,7 @@ interface RowProps {
     index: number;
     row: Row | null;
     columns: readonly Shown[];
-    top: number;
+    place: { transform: string };
     cursor: number; // the column of the cursor; -1: in another row
     share: string | undefined;
     whole: number;
@@ -266,15 +262,15 @@ interface RowProps {
     onOpen: TableProps["onOpen"];
 }
 
-function GridRow({ id, index, row, columns, top, cursor, share, whole, selected, onMove, onSelect, onOpen }: RowProps) {
+function GridRow({ id, index, row, columns, place: style, cursor, share, whole, selected, onMove, onSelect, onOpen }: RowProps) {
     const isSelected = row !== null && selected?.(row) === true;
     return (
         <div role="row" aria-rowindex={index + 2} aria-selected={selected === undefined ? undefined : isSelected}
             class={`table-row${index % 2 ? " odd" : ""}${isSelected ? " selected" : ""}${cursor >= 0 ? " current" : ""}`}
-            style={{ transform: `translateY(${top}px)` }}
+            style={style}
             onClick={() => row !== null && onSelect?.(row)} onDblClick={() => row !== null && onOpen?.(row)}>
             {columns.map((column, place) => {
-                const value = row === null ? null : valueOf(row, column);
+                const value = row === null ? null : cell(row, column.name);
                 const bar = share === column.name && whole > 0 ? Math.min(1, Math.abs(Number(value ?? 0)) / whole) : 0;
                 return (
                     <div key={column.name} id={`${id}-${index}-${place}`} role="gridcell" aria-colindex={place + 1}

@@ -53,16 +53,10 @@ function weigh(columns: TreeColumns, weight: Weight): Float64Array {
 function listChildren(parent: ArrayLike<number>): { starts: Int32Array; list: Int32Array } {
     const size = parent.length;
     const starts = new Int32Array(size + 2);
-    for (let i = 1; i < size; i++) {
-        starts[parent[i]! + 2]!++;
-    }
-    for (let i = 2; i < size + 2; i++) {
-        starts[i]! += starts[i - 1]!;
-    }
+    for (let i = 1; i < size; i++) starts[parent[i]! + 2]!++;
+    for (let i = 2; i < size + 2; i++) starts[i]! += starts[i - 1]!;
     const list = new Int32Array(Math.max(size - 1, 0));
-    for (let i = 1; i < size; i++) {
-        list[starts[parent[i]! + 1]!++] = i;
-    }
+    for (let i = 1; i < size; i++) list[starts[parent[i]! + 1]!++] = i;
     return { starts, list };
 }
 
@@ -75,18 +69,14 @@ function sortByWeight(list: Int32Array, from: number, to: number, weight: Float6
     for (let i = from + 1; i < to; i++) {
         const node = list[i]!;
         let at = i;
-        for (; at > from && weight[list[at - 1]!]! < weight[node]!; at--) {
-            list[at] = list[at - 1]!;
-        }
+        for (; at > from && weight[list[at - 1]!]! < weight[node]!; at--) list[at] = list[at - 1]!;
         list[at] = node;
     }
 }
 
 /* Array.from() with a function would take ten times as long. */
 function fill<T extends Int32Array | Float64Array>(to: T, from: ArrayLike<number>, order: Int32Array): T {
-    for (let i = 0; i < order.length; i++) {
-        to[i] = from[order[i]!]!;
-    }
+    for (let i = 0; i < order.length; i++) to[i] = from[order[i]!]!;
     return to;
 }
 
@@ -116,9 +106,7 @@ export function buildTree(columns: TreeColumns, by: Weight = "main"): CallTree {
         }
     }
     first[size] = end;
-    if (levels[levels.length - 1] !== size) {
-        levels.push(size);
-    }
+    if (levels[levels.length - 1] !== size) levels.push(size);
     const pick = (from: ArrayLike<number>): Float64Array => fill(new Float64Array(size), from, origin);
     const tree: CallTree = {
         size, parent, depth, first, origin,
@@ -141,9 +129,7 @@ export function buildTree(columns: TreeColumns, by: Weight = "main"): CallTree {
 /** Outermost first, the node itself last; without the root. */
 export function pathTo(tree: CallTree, node: number): number[] {
     const path: number[] = [];
-    for (let at = node; at > 0; at = tree.parent[at]!) {
-        path.push(at);
-    }
+    for (let at = node; at > 0; at = tree.parent[at]!) path.push(at);
     return path.reverse();
 }
 
@@ -169,9 +155,7 @@ function planOf(frames: readonly Named[], transforms: readonly Transform[]): Uin
         for (let i = 0; i < frames.length; i++) {
             const frame = frames[i]!;
             if (transform.kind === "collapse") {
-                if (frame.module === transform.name && plan[i] === KEEP) {
-                    plan[i] = COLLAPSE;
-                }
+                if (frame.module === transform.name && plan[i] === KEEP) plan[i] = COLLAPSE;
             } else if (frame.function === transform.name) {
                 plan[i] = transform.kind === "merge" ? MERGE : HIDE;
             }
@@ -208,9 +192,7 @@ class Rebuilt {
         const mixed = Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b);
         let slot = (mixed ^ (mixed >>> 15)) & mask;
         for (let node = this.slots[slot]!; node >= 0; node = this.slots[slot]!) {
-            if (this.parent[node] === parent && this.frame[node] === frame) {
-                return node;
-            }
+            if (this.parent[node] === parent && this.frame[node] === frame) return node;
             slot = (slot + 1) & mask;
         }
         this.slots[slot] = this.count;
@@ -255,9 +237,7 @@ function addHidden(hidden: Map<number, number[]>, node: number, cost: readonly n
 export function transformTree(
     columns: TreeColumns, frames: readonly Named[], transforms: readonly Transform[],
 ): { columns: TreeColumns; extra: string[] } {
-    if (transforms.length === 0) {
-        return { columns, extra: [] };
-    }
+    if (transforms.length === 0) return { columns, extra: [] };
     const plan = planOf(frames, transforms);
     const extra: string[] = [];
     const libraries = new Map<string, number>();
@@ -286,9 +266,7 @@ export function transformTree(
             addHidden(hidden, above, [columns.main[i]!, columns.side[i]!, columns.base?.[i] ?? 0]);
             continue;
         }
-        if (part === COLLAPSE) {
-            frame = libraryOf(frames[frame]!.module);
-        }
+        if (part === COLLAPSE) frame = libraryOf(frames[frame]!.module);
         if (part === MERGE || (part === COLLAPSE && made.frame[above] === frame)) {
             became[i] = above;
             made.self[above]! += columns.self[i]!;
@@ -314,28 +292,24 @@ export interface Found {
     count: number;
     /** What they bear with all they call, each byte once, within the subtree. */
     main: number;
-    base: number;
 }
 
 /** matches: by frame. Costs are of what lies below root. */
 export function findFrames(tree: CallTree, matches: Uint8Array, root = 0): Found {
     const hit = new Uint8Array(tree.size);
     const within = new Uint8Array(tree.size); // 1: below root, 2: and below a hit, or one
-    let count = 0, main = 0, base = 0;
+    let count = 0, main = 0;
     for (let i = 0; i < tree.size; i++) {
         const above = i === root ? 1 : i > root ? within[tree.parent[i]!]! : 0;
         const frame = tree.frame[i]!;
         if (frame >= 0 && matches[frame] === 1) {
             hit[i] = 1;
             count++;
-            if (above === 1) {
-                main += tree.main[i]!;
-                base += tree.base === null ? 0 : tree.base[i]!;
-            }
+            if (above === 1) main += tree.main[i]!;
         }
         within[i] = above === 1 && hit[i] === 1 ? 2 : above;
     }
-    return { hit, count, main, base };
+    return { hit, count, main };
 }
 
 // ---- Marks: a node's name in the URL ----
@@ -346,11 +320,13 @@ export interface Marks {
     b: Int32Array;
 }
 
-function hashOf(text: string, seed: number): number {
+export function fnv(text: string, seed: number): number {
     let value = seed;
-    for (let i = 0; i < text.length; i++) {
-        value = Math.imul(value ^ text.charCodeAt(i), 16777619);
-    }
+    for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
+    return value;
+}
+function hashOf(text: string, seed: number): number {
+    const value = fnv(text, seed);
     return value ^ (value >>> 15);
 }
 
@@ -374,14 +350,10 @@ export function markOf(marks: Marks, node: number): string {
 
 /** The node that has the mark; 0, the root: none has. */
 export function nodeMarked(marks: Marks, mark: string): number {
-    if (!/^[0-9a-f]{16}$/.test(mark)) {
-        return 0;
-    }
+    if (!/^[0-9a-f]{16}$/.test(mark)) return 0;
     const a = parseInt(mark.slice(0, 8), 16) | 0, b = parseInt(mark.slice(8), 16) | 0;
     for (let i = 1; i < marks.a.length; i++) {
-        if (marks.a[i] === a && marks.b[i] === b) {
-            return i;
-        }
+        if (marks.a[i] === a && marks.b[i] === b) return i;
     }
     return 0;
 }

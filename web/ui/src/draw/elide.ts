@@ -9,19 +9,13 @@ function opensArguments(name: string, at: number): boolean {
 
 /** "std::vector<int, std::allocator<int>>::push_back" -> "std::vector<…>::push_back" */
 export function withoutArguments(name: string): string {
-    if (!name.includes("<")) {
-        return name;
-    }
+    if (!name.includes("<")) return name;
     let out = "", depth = 0;
     for (let i = 0; i < name.length; i++) {
         const letter = name[i]!;
-        if (letter === "<" && (depth > 0 || opensArguments(name, i))) {
-            out += depth++ === 0 ? "<…>" : "";
-        } else if (letter === ">" && depth > 0 && name[i - 1] !== "-") {
-            depth--;
-        } else if (depth === 0) {
-            out += letter;
-        }
+        if (letter === "<" && (depth > 0 || opensArguments(name, i))) out += depth++ === 0 ? "<…>" : "";
+        else if (letter === ">" && depth > 0 && name[i - 1] !== "-") depth--;
+        else if (depth === 0) out += letter;
     }
     return depth === 0 ? out : name; // not what it seemed to be
 }
@@ -31,13 +25,9 @@ export function lastPart(name: string): string {
     let depth = 0;
     for (let i = name.length - 1; i > 1; i--) {
         const letter = name[i]!;
-        if (letter === ")" || letter === ">") {
-            depth++;
-        } else if ((letter === "(" || letter === "<") && depth > 0) {
-            depth--;
-        } else if (depth === 0 && letter === ":" && name[i - 1] === ":") {
-            return name.slice(i + 1);
-        }
+        if (letter === ")" || letter === ">") depth++;
+        else if ((letter === "(" || letter === "<") && depth > 0) depth--;
+        else if (depth === 0 && letter === ":" && name[i - 1] === ":") return name.slice(i + 1);
     }
     return name;
 }
@@ -51,9 +41,7 @@ function withoutModule(name: string): string {
 export function formsOf(name: string): string[] {
     const forms = [name];
     for (const form of [withoutArguments(name), lastPart(withoutArguments(name)), withoutModule(name)]) {
-        if (form.length < forms[forms.length - 1]!.length) {
-            forms.push(form);
-        }
+        if (form.length < forms[forms.length - 1]!.length) forms.push(form);
     }
     return forms;
 }
@@ -64,24 +52,18 @@ export class Ruler {
     private readonly other = new Map<string, number>();
 
     constructor(private readonly measure: (text: string) => number) {
-        for (let i = 32; i < 127; i++) {
-            this.ascii[i] = measure(String.fromCharCode(i));
-        }
+        for (let i = 32; i < 127; i++) this.ascii[i] = measure(String.fromCharCode(i));
     }
 
     width(text: string): number {
         let sum = 0;
-        for (let i = 0; i < text.length; i++) {
-            sum += this.letter(text, i);
-        }
+        for (let i = 0; i < text.length; i++) sum += this.letter(text, i);
         return sum;
     }
 
     private letter(text: string, at: number): number {
         const code = text.charCodeAt(at);
-        if (code < 128) {
-            return this.ascii[code]!;
-        }
+        if (code < 128) return this.ascii[code]!;
         const letter = text[at]!;
         let width = this.other.get(letter);
         if (width === undefined) {
@@ -94,9 +76,7 @@ export class Ruler {
     /** The longest form that fits, else the shortest one cut off with "…"; "" where not even three letters fit. */
     fit(forms: readonly string[], room: number): string {
         for (const form of forms) {
-            if (this.width(form) <= room) {
-                return form;
-            }
+            if (this.width(form) <= room) return form;
         }
         const shortest = forms[forms.length - 1]!;
         let left = room - this.letter("…", 0);

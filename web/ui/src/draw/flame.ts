@@ -4,6 +4,8 @@
 //
 // Zoom and the chosen call belong to the caller: hooks say what a person asked for, set...() says what holds.
 
+import type { CallTree } from "./calltree";
+import { fitCanvas } from "./canvas";
 import { Boxes, boxAt, type FlameWindow, layBoxes } from "./flamelayout";
 import { type FlameMarks, type FlameModel, FlamePainter, ROW } from "./flamepaint";
 
@@ -28,15 +30,18 @@ interface Place {
     scroll: number;
 }
 
-function easeOut(share: number): number {
-    return 1 - (1 - share) ** 3;
+function make<K extends "div" | "canvas">(kind: K, name: string, attributes: Record<string, string | number>): HTMLElementTagNameMap[K] {
+    const element = document.createElement(kind);
+    element.className = name;
+    for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, String(value));
+    return element;
 }
 
 export class FlameGraph {
-    private readonly scroller = document.createElement("div");
-    private readonly room = document.createElement("div");
-    private readonly canvas = document.createElement("canvas");
-    private readonly map = document.createElement("canvas");
+    private readonly scroller = make("div", "flame-scroller", { role: "tree" });
+    private readonly room = make("div", "flame-room", { role: "presentation" });
+    private readonly canvas = make("canvas", "flame-canvas", { "aria-hidden": "true" });
+    private readonly map = make("canvas", "flame-map", { "aria-hidden": "true" });
     private readonly mapPicture = document.createElement("canvas"); // the map without its window
     private readonly painter: FlamePainter;
     private readonly boxes = new Boxes();
@@ -59,16 +64,8 @@ export class FlameGraph {
     private top = 0;
 
     constructor(host: HTMLElement, private readonly hooks: FlameHooks, label: string) {
-        this.scroller.className = "flame-scroller";
-        this.room.className = "flame-room";
-        this.canvas.className = "flame-canvas";
-        this.map.className = "flame-map";
-        this.canvas.setAttribute("aria-hidden", "true");
-        this.map.setAttribute("aria-hidden", "true");
-        this.scroller.setAttribute("role", "tree");
         this.scroller.setAttribute("aria-label", label);
         this.room.append(this.canvas);
-        this.room.setAttribute("role", "presentation");
         this.scroller.append(this.room);
         host.append(this.scroller, this.map);
         this.painter = new FlamePainter(host);
@@ -112,9 +109,7 @@ export class FlameGraph {
     }
 
     setZoom(node: number): void {
-        if (this.model === null || node === this.marks.zoom) {
-            return;
-        }
+        if (this.model === null || node === this.marks.zoom) return;
         this.marks.zoom = node;
         const from = this.place;
         this.measure();
@@ -128,9 +123,7 @@ export class FlameGraph {
     }
 
     setChosen(node: number): void {
-        if (this.model === null || node === this.marks.chosen) {
-            return;
-        }
+        if (this.model === null || node === this.marks.chosen) return;
         this.marks.chosen = node;
         this.replaceItem(this.hasFocus());
         this.showRow(node);
@@ -180,9 +173,7 @@ export class FlameGraph {
 
     /** After a change of what is drawn or of the room for it: the reader's place stays. */
     private settle(): void {
-        if (this.model === null || this.width === 0) {
-            return;
-        }
+        if (this.model === null || this.width === 0) return;
         this.measure();
         const to = this.target();
         this.arrive(this.laid ? { ...to, scroll: this.place.scroll } : to);
@@ -219,12 +210,11 @@ export class FlameGraph {
     }
 
     private resize(): void {
-        const ratio = devicePixelRatio;
         this.width = this.scroller.clientWidth;
         this.height = this.scroller.clientHeight;
-        this.fit(this.canvas, this.width, this.height, ratio);
-        this.fit(this.map, MAP_WIDTH, this.height, ratio);
-        this.fit(this.mapPicture, MAP_WIDTH, this.height, ratio);
+        fitCanvas(this.canvas, this.width, this.height);
+        fitCanvas(this.map, MAP_WIDTH, this.height);
+        fitCanvas(this.mapPicture, MAP_WIDTH, this.height);
         this.settle();
         this.draw(performance.now()); // now: a canvas that was resized is empty
     }
@@ -235,14 +225,6 @@ export class FlameGraph {
             this.resize();
             this.watchRatio();
         }, { once: true, signal: this.gone.signal });
-    }
-
-    private fit(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
-        canvas.width = Math.round(width * ratio);
-        canvas.height = Math.round(height * ratio);
-        canvas.style.width = width + "px";
-        canvas.style.height = height + "px";
-        canvas.getContext("2d")!.setTransform(ratio, 0, 0, ratio, 0, 0);
     }
 
     private yOf(row: number): number {
@@ -269,9 +251,7 @@ export class FlameGraph {
     }
 
     private step(now: number): void {
-        if (this.animation === null) {
-            return;
-        }
+        if (this.animation === null) return;
         const { from, to, since } = this.animation;
         const share = Math.min(Math.max(now - since, 0) / ZOOM_MS, 1);
         if (share === 1) {
@@ -279,7 +259,7 @@ export class FlameGraph {
             return;
         }
         // By proportion, so that zooming in and out look alike.
-        const at = easeOut(share);
+        const at = 1 - (1 - share) ** 3;
         const width = from.width * (to.width / from.width) ** at;
         const grown = from.width === to.width ? at : (width - from.width) / (to.width - from.width);
         const scroll = from.scroll + (to.scroll - from.scroll) * at;
@@ -292,19 +272,13 @@ export class FlameGraph {
         this.step(now);
         const context = this.canvas.getContext("2d")!;
         context.clearRect(0, 0, this.width, this.height);
-        if (this.model === null || this.width === 0) {
-            return;
-        }
+        if (this.model === null || this.width === 0) return;
         const [from, to] = this.visibleRows();
         layBoxes(this.model.tree, this.windowAt(this.place, this.width, to), this.boxes);
         const rows = Math.min(to, this.boxes.rows);
-        if (from < rows) {
-            this.painter.paint(context, this.boxes, from, rows, (row) => this.yOf(row), this.marks);
-        }
+        if (from < rows) this.painter.paint(context, this.boxes, from, rows, (row) => this.yOf(row), this.marks);
         this.drawMapWindow();
-        if (this.animation !== null) {
-            this.request();
-        }
+        if (this.animation !== null) this.request();
     }
 
     private visibleRows(): [number, number] {
@@ -319,9 +293,7 @@ export class FlameGraph {
     private drawMap(): void {
         const shown = this.needsMap();
         this.map.hidden = !shown;
-        if (!shown || this.model === null) {
-            return;
-        }
+        if (!shown || this.model === null) return;
         const context = this.mapPicture.getContext("2d")!;
         const scale = this.height / this.contentHeight();
         layBoxes(this.model.tree, this.windowAt(this.target(), MAP_WIDTH, Infinity), this.mapBoxes);
@@ -332,9 +304,7 @@ export class FlameGraph {
     }
 
     private drawMapWindow(): void {
-        if (this.map.hidden || this.model === null) {
-            return;
-        }
+        if (this.map.hidden || this.model === null) return;
         const context = this.map.getContext("2d")!;
         const scale = this.height / this.contentHeight();
         context.clearRect(0, 0, MAP_WIDTH, this.height);
@@ -366,9 +336,7 @@ export class FlameGraph {
         this.canvas.addEventListener("click", (event) => this.click(event));
         this.canvas.addEventListener("dblclick", (event) => {
             const node = this.callAt(event);
-            if (node >= 0) {
-                this.hooks.zoom(node);
-            }
+            if (node >= 0) this.hooks.zoom(node);
         });
         this.canvas.addEventListener("contextmenu", (event) => {
             const node = this.callAt(event);
@@ -411,21 +379,15 @@ export class FlameGraph {
     /** One click chooses; on a caller of what is zoomed it goes back there. */
     private click(event: MouseEvent): void {
         const node = this.callAt(event);
-        if (node < 0) {
-            return;
-        }
+        if (node < 0) return;
         this.hooks.choose(node);
-        if (this.model!.tree.depth[node]! < this.model!.tree.depth[this.marks.zoom]!) {
-            this.hooks.zoom(node);
-        }
+        if (this.model!.tree.depth[node]! < this.model!.tree.depth[this.marks.zoom]!) this.hooks.zoom(node);
     }
 
     // ---- Keyboard ----
 
     private keydown(event: KeyboardEvent): void {
-        if (this.model === null || event.ctrlKey || event.metaKey || event.altKey) {
-            return;
-        }
+        if (this.model === null || event.ctrlKey || event.metaKey || event.altKey) return;
         const node = this.marks.chosen;
         const next = this.neighbour(event.key, node);
         if (next >= 0) {
@@ -477,9 +439,7 @@ export class FlameGraph {
 
     /** Chooses a call; one that is too narrow to be seen is zoomed to by its caller. */
     walk(node: number): void {
-        if (this.model === null) {
-            return;
-        }
+        if (this.model === null) return;
         const { tree } = this.model;
         this.hooks.choose(node);
         const zoom = this.marks.zoom;
@@ -493,46 +453,31 @@ export class FlameGraph {
     private showRow(node: number): void {
         const row = this.model!.tree.depth[node]!;
         const y = this.yOf(row);
-        if (y < 0) {
-            this.moveTo(this.top + y);
-        } else if (y + ROW > this.height) {
-            this.moveTo(this.top + y + ROW - this.height);
-        }
+        if (y < 0) this.moveTo(this.top + y);
+        else if (y + ROW > this.height) this.moveTo(this.top + y + ROW - this.height);
     }
 
     // ---- Screen readers ----
 
     /** A new element each time: readers announce an element that gets the focus, not one that changes under it. */
     private replaceItem(focused: boolean): void {
-        const item = document.createElement("div");
-        item.className = "flame-item";
-        item.setAttribute("role", "treeitem");
-        item.tabIndex = 0;
-        if (this.model !== null) {
-            this.describeItem(item, this.model, this.marks.chosen);
-        }
-        if (this.item.isConnected) {
-            this.item.replaceWith(item);
-        } else {
-            this.scroller.append(item);
-        }
+        const item = this.itemFor(this.model?.tree, this.marks.chosen);
+        if (this.item.isConnected) this.item.replaceWith(item);
+        else this.scroller.append(item);
         this.item = item;
-        if (focused) {
-            this.focus();
-        }
+        if (focused) this.focus();
     }
 
-    private describeItem(item: HTMLElement, { tree }: FlameModel, node: number): void {
+    private itemFor(tree: CallTree | undefined, node: number): HTMLDivElement {
+        if (tree === undefined) return make("div", "flame-item", { role: "treeitem", tabindex: 0 });
         const parent = tree.parent[node]!;
         const from = parent < 0 ? 0 : tree.first[parent]!;
-        const siblings = parent < 0 ? 1 : tree.first[parent + 1]! - from;
-        item.setAttribute("aria-level", String(tree.depth[node]! + 1));
-        item.setAttribute("aria-setsize", String(siblings));
-        item.setAttribute("aria-posinset", String(node - from + 1));
-        item.setAttribute("aria-selected", "true");
-        if (tree.first[node]! < tree.first[node + 1]!) {
-            item.setAttribute("aria-expanded", "true");
-        }
+        const item = make("div", "flame-item", {
+            role: "treeitem", tabindex: 0, "aria-selected": "true", "aria-level": tree.depth[node]! + 1,
+            "aria-setsize": parent < 0 ? 1 : tree.first[parent + 1]! - from, "aria-posinset": node - from + 1,
+            ...(tree.first[node]! < tree.first[node + 1]! ? { "aria-expanded": "true" } : {}),
+        });
         item.textContent = this.hooks.describe(node);
+        return item;
     }
 }

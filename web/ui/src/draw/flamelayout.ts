@@ -3,6 +3,7 @@
 // proportional to the boxes that are seen, not to the tree. Called by flame.ts. Knows no canvas.
 
 import type { CallTree } from "./calltree";
+import { firstWhere } from "./canvas";
 
 /** What is looked at: this part of the root's weight, on so many pixels. */
 export interface FlameWindow {
@@ -29,9 +30,7 @@ export class Boxes {
     }
 
     push(node: number, x: number, width: number): void {
-        if (this.count === this.node.length) {
-            this.grow();
-        }
+        if (this.count === this.node.length) this.grow();
         this.node[this.count] = node;
         this.x[this.count] = x;
         this.width[this.count] = width;
@@ -53,40 +52,21 @@ export class Boxes {
     }
 }
 
-/** The first of from .. to - 1 that ends right of the position; their left[] rises. */
-function firstRightOf(tree: CallTree, from: number, to: number, position: number): number {
-    let low = from, high = to;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        if (tree.left[middle]! + tree.weight[middle]! <= position) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /** The calls of one box. They are sorted by weight: after the first narrow one all are narrow. */
 function layCalls(tree: CallTree, caller: number, window: FlameWindow, boxes: Boxes): void {
     const from = tree.first[caller]!, to = tree.first[caller + 1]!;
-    if (from === to) {
-        return;
-    }
+    if (from === to) return;
     const scale = window.pixels / window.width;
     const right = window.left + window.width;
-    for (let call = firstRightOf(tree, from, to, window.left); call < to; call++) {
+    const first = firstWhere(from, to, (call) => tree.left[call]! + tree.weight[call]! > window.left);
+    for (let call = first; call < to; call++) {
         const left = tree.left[call]!, weight = tree.weight[call]!;
-        if (left >= right) {
-            return;
-        }
+        if (left >= right) return;
         if (weight * scale < window.least) {
             const end = tree.left[to - 1]! + tree.weight[to - 1]!;
             const x = Math.max((left - window.left) * scale, 0);
             const strip = Math.min((end - window.left) * scale, window.pixels) - x;
-            if (strip >= window.least) {
-                boxes.push(-1 - caller, x, strip);
-            }
+            if (strip >= window.least) boxes.push(-1 - caller, x, strip);
             return;
         }
         const x = Math.max((left - window.left) * scale, 0);
@@ -98,41 +78,24 @@ function layCalls(tree: CallTree, caller: number, window: FlameWindow, boxes: Bo
 export function layBoxes(tree: CallTree, window: FlameWindow, boxes: Boxes): void {
     boxes.clear();
     boxes.row.push(0);
-    if (tree.size === 0 || !(window.width > 0)) {
-        return;
-    }
+    if (tree.size === 0 || !(window.width > 0)) return;
     boxes.push(0, 0, window.pixels);
     boxes.row.push(1);
     for (let row = 1; row < window.rows; row++) {
         const from = boxes.row[row - 1]!, to = boxes.row[row]!;
         for (let at = from; at < to; at++) {
             const caller = boxes.node[at]!;
-            if (caller >= 0) {
-                layCalls(tree, caller, window, boxes);
-            }
+            if (caller >= 0) layCalls(tree, caller, window, boxes);
         }
-        if (boxes.count === to) {
-            return;
-        }
+        if (boxes.count === to) return;
         boxes.row.push(boxes.count);
     }
 }
 
 /** The index of the box at a pixel of a row; -1: none is there. */
 export function boxAt(boxes: Boxes, row: number, x: number): number {
-    if (row < 0 || row >= boxes.rows) {
-        return -1;
-    }
-    let low = boxes.row[row]!, high = boxes.row[row + 1]! - 1;
-    while (low <= high) {
-        const middle = (low + high) >> 1;
-        if (boxes.x[middle]! > x) {
-            high = middle - 1;
-        } else if (boxes.x[middle]! + boxes.width[middle]! <= x) {
-            low = middle + 1;
-        } else {
-            return middle;
-        }
-    }
-    return -1;
+    if (row < 0 || row >= boxes.rows) return -1;
+    const end = boxes.row[row + 1]!;
+    const found = firstWhere(boxes.row[row]!, end, (box) => boxes.x[box]! + boxes.width[box]! > x);
+    return found < end && boxes.x[found]! <= x ? found : -1;
 }

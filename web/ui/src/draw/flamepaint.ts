@@ -2,7 +2,8 @@
 // flamepaint.ts: paints the boxes of a flame graph on a canvas: colours, labels, the outline of what is chosen, the
 // small map of a deep graph. Called by flame.ts, which says what is seen and where.
 
-import type { CallTree } from "./calltree";
+import { type CallTree, fnv } from "./calltree";
+import { type Colour, mix, parseColour } from "./canvas";
 import { formsOf, Ruler } from "./elide";
 import type { Boxes } from "./flamelayout";
 
@@ -36,6 +37,17 @@ export interface FlameMarks {
     focused: boolean;
 }
 
+/** Which boxes are painted, and where: those from first to last - 1. */
+interface Scene {
+    context: CanvasRenderingContext2D;
+    boxes: Boxes;
+    first: number;
+    last: number;
+    rows: Int32Array; // of first and those behind it
+    yOf: (row: number) => number; // the upper edge of a row on the canvas
+    marks: FlameMarks;
+}
+
 interface Palette {
     /** By kind, then shade. */
     fills: string[][];
@@ -57,23 +69,9 @@ const SHADES = 3;
 const STEPS = 4;
 const DARK_INK = "#10151c", LIGHT_INK = "#f2f5f9";
 
-type Colour = [number, number, number];
-
-function parse(text: string): Colour {
-    const digits = /^#([0-9a-f]{6})$/i.exec(text.trim())?.[1] ?? "888888";
-    return [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16)) as Colour;
-}
-function spell(colour: Colour): string {
-    return "#" + colour.map((part) => Math.round(Math.min(Math.max(part, 0), 255)).toString(16).padStart(2, "0")).join("");
-}
-/** From a at share 0 to b at 1. */
-function mix(a: string, b: string, share: number): string {
-    const to = parse(b);
-    return spell(parse(a).map((part, i) => part + (to[i]! - part) * share) as Colour);
-}
 /** As WCAG has it, from 0 to 1. */
 function luminance(colour: string): number {
-    const [r, g, b] = parse(colour).map((part) => {
+    const [r, g, b] = parseColour(colour).map((part) => {
         const share = part / 255;
         return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
     }) as Colour;
@@ -88,7 +86,7 @@ function inkOn(fill: string): string {
     return contrast(DARK_INK) >= contrast(LIGHT_INK) ? DARK_INK : LIGHT_INK;
 }
 
-export function readPalette(host: Element): Palette {
+function readPalette(host: Element): Palette {
     const style = getComputedStyle(host);
     const read = (name: string): string => style.getPropertyValue("--" + name).trim();
     const surface = read("surface"), same = read("surface-3");
@@ -109,12 +107,10 @@ export function readPalette(host: Element): Palette {
     return palette;
 }
 
-function hashOf(text: string): number {
-    let value = 2166136261;
-    for (let i = 0; i < text.length; i++) {
-        value = Math.imul(value ^ text.charCodeAt(i), 16777619);
-    }
-    return (value ^ (value >>> 13)) >>> 0;
+/** Which of its kind's shades a name has. */
+function shadeOf(name: string): number {
+    const value = fnv(name, 2166136261);
+    return ((value ^ (value >>> 13)) >>> 0) % SHADES;
 }
 
 export class FlamePainter {
@@ -137,14 +133,12 @@ export class FlamePainter {
     setModel(model: FlameModel): void {
         this.model = model;
         this.forms = new Array<string[] | undefined>(model.names.length);
-        this.shades = Uint8Array.from(model.names, (name) => hashOf(name) % SHADES);
+        this.shades = Uint8Array.from(model.names, shadeOf);
     }
 
     private fillOf(node: number): string {
         const { tree, kinds, change } = this.model!;
-        if (node < 0) {
-            return this.palette.strip;
-        }
+        if (node < 0) return this.palette.strip;
         const frame = tree.frame[node]!;
         if (change !== null) {
             const share = change(node);
@@ -159,48 +153,42 @@ export class FlamePainter {
         return marks.hit !== null && node > 0 && marks.hit[node] === 1 ? this.palette.hit : this.fillOf(node);
     }
 
+    private sceneOf(context: CanvasRenderingContext2D, boxes: Boxes, from: number, to: number, yOf: Scene["yOf"], marks: FlameMarks): Scene {
+        const first = boxes.row[from]!, last = boxes.row[to]!;
+        const rows = new Int32Array(last - first);
+        for (let row = from; row < to; row++) rows.fill(row, boxes.row[row]! - first, boxes.row[row + 1]! - first);
+        return { context, boxes, first, last, rows, yOf, marks };
+    }
+
     /** Boxes of one colour after each other: changing the colour costs more than a box. */
-    private sortByFill(boxes: Boxes, from: number, to: number, marks: FlameMarks): Map<string, number[]> {
+    private paintBoxes({ context, boxes, first, last, marks }: Scene, paint: (at: number, isHit: boolean) => void): void {
         const fills = new Map<string, number[]>();
-        for (let at = from; at < to; at++) {
+        for (let at = first; at < last; at++) {
             const fill = this.shownFill(boxes.node[at]!, marks);
             const list = fills.get(fill);
-            if (list === undefined) {
-                fills.set(fill, [at]);
-            } else {
-                list.push(at);
-            }
+            if (list === undefined) fills.set(fill, [at]);
+            else list.push(at);
         }
-        return fills;
-    }
-
-    /** yOf: the upper edge of a row on the canvas. Rows from .. to - 1 of the boxes are painted. */
-    paint(context: CanvasRenderingContext2D, boxes: Boxes, from: number, to: number, yOf: (row: number) => number,
-                marks: FlameMarks): void {
-        const first = boxes.row[from]!, last = boxes.row[to]!;
-        const rows = this.rowsOf(boxes, from, to);
-        const ratio = context.getTransform().a;
-        const snap = (value: number): number => Math.round(value * ratio) / ratio;
-        for (const [fill, list] of this.sortByFill(boxes, first, last, marks)) {
+        for (const [fill, list] of fills) {
+            const isHit = fill === this.palette.hit;
             context.fillStyle = fill;
-            context.globalAlpha = marks.hit !== null && fill !== this.palette.hit ? FADED : 1;
-            for (const at of list) {
-                const x = snap(boxes.x[at]!), end = snap(boxes.x[at]! + boxes.width[at]!);
-                context.fillRect(x, yOf(rows[at - first]!), Math.max(end - x - (end - x > 2.5 ? 1 : 0), 1 / ratio), ROW - 1);
-            }
+            context.globalAlpha = marks.hit !== null && !isHit ? FADED : 1;
+            for (const at of list) paint(at, isHit);
         }
         context.globalAlpha = 1;
-        this.paintLabels(context, boxes, first, last, rows, yOf, marks);
-        this.paintMarks(context, boxes, first, last, rows, yOf, marks);
     }
 
-    private rowsOf(boxes: Boxes, from: number, to: number): Int32Array {
-        const first = boxes.row[from]!;
-        const rows = new Int32Array(boxes.row[to]! - first);
-        for (let row = from; row < to; row++) {
-            rows.fill(row, boxes.row[row]! - first, boxes.row[row + 1]! - first);
-        }
-        return rows;
+    /** Rows from .. to - 1 of the boxes are painted. */
+    paint(context: CanvasRenderingContext2D, boxes: Boxes, from: number, to: number, yOf: Scene["yOf"], marks: FlameMarks): void {
+        const scene = this.sceneOf(context, boxes, from, to, yOf, marks);
+        const ratio = context.getTransform().a;
+        const snap = (value: number): number => Math.round(value * ratio) / ratio;
+        this.paintBoxes(scene, (at) => {
+            const x = snap(boxes.x[at]!), end = snap(boxes.x[at]! + boxes.width[at]!);
+            context.fillRect(x, yOf(scene.rows[at - scene.first]!), Math.max(end - x - (end - x > 2.5 ? 1 : 0), 1 / ratio), ROW - 1);
+        });
+        this.paintLabels(scene);
+        this.paintMarks(scene);
     }
 
     private rulerFor(context: CanvasRenderingContext2D): Ruler {
@@ -215,55 +203,40 @@ export class FlamePainter {
         return frame < 0 ? [this.model!.title] : this.forms[frame] ??= formsOf(this.model!.names[frame]!);
     }
 
-    private paintLabels(context: CanvasRenderingContext2D, boxes: Boxes, first: number, last: number, rows: Int32Array,
-        yOf: (row: number) => number, marks: FlameMarks): void {
+    private paintLabels({ context, boxes, first, last, rows, yOf, marks }: Scene): void {
         const ruler = this.rulerFor(context);
         for (let at = first; at < last; at++) {
             const node = boxes.node[at]!;
-            if (node < 0 || boxes.width[at]! < LABEL_LEAST) {
-                continue;
-            }
+            if (node < 0 || boxes.width[at]! < LABEL_LEAST) continue;
             const room = boxes.width[at]! - 2 * PADDING;
             const label = ruler.fit(this.formsOf(node), room);
-            if (label === "") {
-                continue;
-            }
+            if (label === "") continue;
             const faded = marks.hit !== null && marks.hit[node] !== 1;
             const x = boxes.x[at]! + PADDING, y = yOf(rows[at - first]!) + ROW / 2;
             context.fillStyle = faded ? this.palette.fadedInk : this.palette.inks.get(this.shownFill(node, marks))!;
             context.fillText(label, x, y);
+            const behind = x + ruler.width(label) + 10, end = x + room;
+            if (end - behind < 40) continue;
+            const figure = this.model!.figure(node);
+            if (behind + ruler.width(figure) > end) continue;
             context.globalAlpha = 0.78;
-            this.paintFigure(context, ruler, node, x + ruler.width(label) + 10, x + room, y);
+            context.fillText(figure, behind, y);
             context.globalAlpha = 1;
         }
-        context.globalAlpha = 1;
     }
 
-    private paintFigure(context: CanvasRenderingContext2D, ruler: Ruler, node: number, x: number, end: number,
-        y: number): void {
-        if (end - x < 40) {
-            return;
-        }
-        const figure = this.model!.figure(node);
-        if (x + ruler.width(figure) <= end) {
-            context.fillText(figure, x, y);
-        }
-    }
-
-    private paintMarks(context: CanvasRenderingContext2D, boxes: Boxes, first: number, last: number, rows: Int32Array,
-        yOf: (row: number) => number, marks: FlameMarks): void {
-        const chosenFrame = marks.chosen > 0 ? this.model!.tree.frame[marks.chosen]! : -2;
+    private paintMarks({ context, boxes, first, last, rows, yOf, marks }: Scene): void {
+        const { frame } = this.model!.tree;
+        const chosenFrame = marks.chosen > 0 ? frame[marks.chosen]! : -2;
         for (let at = first; at < last; at++) {
             const node = boxes.node[at]!;
-            if (node < 0) {
-                continue;
-            }
+            if (node < 0) continue;
             const x = boxes.x[at]!, y = yOf(rows[at - first]!), width = Math.max(boxes.width[at]! - 1, 1);
             if (node === marks.chosen && (node > 0 || marks.focused)) {
                 context.strokeStyle = this.palette.outline;
                 context.lineWidth = 2;
                 context.strokeRect(x + 1, y + 1, Math.max(width - 2, 1), ROW - 3);
-            } else if (this.model!.tree.frame[node] === chosenFrame) {
+            } else if (frame[node] === chosenFrame) {
                 context.fillStyle = this.palette.outline; // the same function elsewhere
                 context.fillRect(x, y + ROW - 3, width, 2);
             }
@@ -277,19 +250,12 @@ export class FlamePainter {
     }
 
     /** The whole graph on a narrow strip: what is found is at least two pixels wide and high. */
-    paintMap(context: CanvasRenderingContext2D, boxes: Boxes, yOf: (row: number) => number, rowHeight: number,
-        marks: FlameMarks): void {
-        const rows = this.rowsOf(boxes, 0, boxes.rows);
-        for (const [fill, list] of this.sortByFill(boxes, 0, boxes.count, marks)) {
-            const isHit = fill === this.palette.hit;
+    paintMap(context: CanvasRenderingContext2D, boxes: Boxes, yOf: Scene["yOf"], rowHeight: number, marks: FlameMarks): void {
+        const scene = this.sceneOf(context, boxes, 0, boxes.rows, yOf, marks);
+        this.paintBoxes(scene, (at, isHit) => {
             const least = isHit ? 2 : 0;
-            context.fillStyle = fill;
-            context.globalAlpha = marks.hit !== null && !isHit ? FADED : 1;
-            for (const at of list) {
-                context.fillRect(boxes.x[at]!, yOf(rows[at]!), Math.max(boxes.width[at]!, least), Math.max(rowHeight, 1, least));
-            }
-        }
-        context.globalAlpha = 1;
+            context.fillRect(boxes.x[at]!, yOf(scene.rows[at]!), Math.max(boxes.width[at]!, least), Math.max(rowHeight, 1, least));
+        });
     }
 
     get veil(): string {

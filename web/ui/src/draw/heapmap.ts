@@ -3,6 +3,7 @@
 // and top to bottom; the shade of a cell says how much of it is in use. components/HeapMap.tsx makes a figure of it.
 //
 // Addresses are bigints: they have up to 64 bits. A cell is `step` bytes; the last one of a region may be cut.
+import { firstWhere } from "./canvas";
 
 export interface HeapRegion {
     start: bigint;
@@ -49,15 +50,8 @@ export function layoutHeap(model: HeapModel, width: number): HeapLayout {
 
 /** The first strip that ends below y. */
 export function stripBelow(layout: HeapLayout, y: number): number {
-    let low = 0;
-    let high = layout.strips.length;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        const strip = layout.strips[middle];
-        if (strip !== undefined && strip.top + HEAD + strip.rows * CELL <= y) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    const { strips } = layout;
+    return firstWhere(0, strips.length, (index) => strips[index]!.top + HEAD + strips[index]!.rows * CELL > y);
 }
 
 export function cellAtPoint(layout: HeapLayout, x: number, y: number): CellPlace | null {

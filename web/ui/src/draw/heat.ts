@@ -4,6 +4,7 @@
 //
 // Row 0 is at the bottom, as on an axis. Columns are as wide as what they stand for: `edges` are their borders, as
 // many as columns and one more. Shades go by the logarithm: 1 is seen beside 1,000,000.
+import { firstWhere, mix } from "./canvas";
 
 export interface HeatModel {
     columns: number;
@@ -76,15 +77,9 @@ export const rowTop = (model: HeatModel, box: HeatBox, row: number): number =>
 /** The cell at a place; places outside belong to the nearest one. null: there are none. */
 export function cellAt(model: HeatModel, box: HeatBox, x: number, y: number): HeatCell | null {
     if (model.columns === 0 || model.rows === 0) return null;
-    let low = 0;
-    let high = model.columns - 1;
-    while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if (columnLeft(model, box, middle) <= x) low = middle;
-        else high = middle - 1;
-    }
+    const column = firstWhere(1, model.columns, (one) => columnLeft(model, box, one) > x) - 1;
     const row = model.rows - 1 - Math.floor(((y - box.top) / box.height) * model.rows);
-    return { column: low, row: Math.max(0, Math.min(model.rows - 1, row)) };
+    return { column, row: Math.max(0, Math.min(model.rows - 1, row)) };
 }
 
 /** Numbers between which an axis is easily read: 1, 2 or 5 times a power of ten apart. */
@@ -100,20 +95,12 @@ export function ticks(from: number, to: number, most: number): number[] {
 
 /* ---- Colours ---- */
 
-type Colour = [number, number, number];
-const parse = (text: string): Colour =>
-    [0, 2, 4].map((at) => parseInt((/^#([0-9a-f]{6})$/i.exec(text.trim())?.[1] ?? "888888").slice(at, at + 2), 16)) as Colour;
-
 /** So many colours from the first stop to the last, the ends included. */
 export function ramp(stops: readonly string[], count: number): string[] {
-    const colours = stops.map(parse);
     return Array.from({ length: count }, (_, index) => {
-        const at = count === 1 ? colours.length - 1 : (index / (count - 1)) * (colours.length - 1);
-        const low = Math.min(colours.length - 2, Math.floor(at));
-        const from = colours[low] ?? [0, 0, 0];
-        const to = colours[low + 1] ?? from;
-        const mixed = from.map((part, i) => Math.round(part + ((to[i] ?? part) - part) * (at - low)));
-        return "#" + mixed.map((part) => part.toString(16).padStart(2, "0")).join("");
+        const at = count === 1 ? stops.length - 1 : (index / (count - 1)) * (stops.length - 1);
+        const low = Math.min(stops.length - 2, Math.floor(at));
+        return mix(stops[low]!, stops[low + 1]!, at - low);
     });
 }
 

@@ -90,100 +90,80 @@ interface Open {
 export function highlight(lines: readonly string[], name: string): Piece[][] {
     const language = LANGUAGES[NAMES[name] ?? name];
     if (language === undefined) return lines.map((text) => [{ kind: "", text }]);
-    let open: Open | null = null;
+    let open: Open | undefined;
     return lines.map((line) => {
-        const scanner: Scanner = new Scanner(language, line, open);
-        scanner.run();
-        open = scanner.open;
-        return scanner.pieces;
+        const pieces: Piece[] = [];
+        let at = 0;
+        const put = (kind: PieceKind, end: number): void => {
+            const text = line.slice(at, end);
+            const last = pieces.at(-1);
+            if (last !== undefined && last.kind === kind) last.text += text;
+            else pieces.push({ kind, text });
+            at = end;
+        };
+        const directive = open === undefined && language.preprocessor === true ? /^\s*#\s*\w+(\s*<[^>]*>)?/.exec(line) : null;
+        if (directive !== null) put("preprocessor", directive[0].length);
+        while (at < line.length) {
+            if (open === undefined) {
+                const [kind, end, begun] = pieceAt(language, line, at);
+                put(kind, end);
+                open = begun;
+            } else {
+                const { kind } = open;
+                const end = closeOf(language, open, line, at);
+                if (open.depth === 0) open = undefined;
+                put(kind, end);
+            }
+        }
+        return pieces;
     });
 }
 
-class Scanner {
-    readonly pieces: Piece[] = [];
-    private at = 0;
-
-    constructor(private readonly language: Language, private readonly line: string, public open: Open | null) {}
-
-    run(): void {
-        if (this.open === null && this.language.preprocessor === true) this.directive();
-        while (this.at < this.line.length) {
-            if (this.open !== null) this.goOn(this.open);
-            else if (!this.comment() && !this.string() && !this.number() && !this.word()) this.put("", this.at + 1);
+/* Where a comment or string that began before ends, or all of the line; its depth is 0 then. */
+function closeOf(language: Language, open: Open, line: string, from: number): number {
+    for (let i = from; i < line.length; i++) {
+        if (open.kind === "string" && open.end === '"' && line[i] === "\\") i++;
+        else if (line.startsWith(open.end, i)) {
+            if (--open.depth === 0) return i + open.end.length;
+            i += open.end.length - 1;
+        } else if (open.kind === "comment" && language.nested === true && line.startsWith(open.begin, i)) {
+            open.depth++;
+            i += open.begin.length - 1;
         }
     }
+    return line.length;
+}
 
-    /* Takes the line up to `end`. */
-    private put(kind: PieceKind, end: number): void {
-        const text = this.line.slice(this.at, end);
-        const last = this.pieces[this.pieces.length - 1];
-        if (last !== undefined && last.kind === kind) last.text += text;
-        else this.pieces.push({ kind, text });
-        this.at = end;
-    }
+const NUMBER = /(0[xX][\da-fA-F_']+|\d[\d_']*(\.\d[\d_]*)?([eE][+-]?\d+)?)\w*/y;
+const WORD = /[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*/y;
+const CHARACTER = /'(\\.[^']*|[^\\'])'/y; // not a lifetime
 
-    private directive(): void {
-        const found = /^\s*#\s*\w+(\s*<[^>]*>)?/.exec(this.line);
-        if (found !== null) this.put("preprocessor", found[0].length);
-    }
+function textAt(pattern: RegExp, line: string, at: number): string | undefined {
+    pattern.lastIndex = at;
+    return pattern.exec(line)?.[0];
+}
 
-    /* A comment or string that began before: up to its end, or all of the line. */
-    private goOn(open: Open): void {
-        for (let i = this.at; i < this.line.length; i++) {
-            if (open.kind === "string" && open.end === '"' && this.line[i] === "\\") i++;
-            else if (this.line.startsWith(open.end, i)) {
-                if (--open.depth === 0) {
-                    this.open = null;
-                    return this.put(open.kind, i + open.end.length);
-                }
-                i += open.end.length - 1;
-            } else if (open.kind === "comment" && this.language.nested === true && this.line.startsWith(open.begin, i)) {
-                open.depth++;
-                i += open.begin.length - 1;
-            }
-        }
-        this.put(open.kind, this.line.length);
+/* What begins at this place: its kind, where it ends, and what is open then. */
+function pieceAt(language: Language, line: string, at: number): [PieceKind, number, Open?] {
+    const begins = ([begin]: readonly [string, string]) => line.startsWith(begin, at);
+    if (language.line.some((begin) => line.startsWith(begin, at))) return ["comment", line.length];
+    const block = language.block.find(begins);
+    const opened = block ?? language.long?.find(begins);
+    if (opened !== undefined) {
+        const kind = block === undefined ? "string" : "comment";
+        return [kind, at + opened[0].length, { kind, begin: opened[0], end: opened[1], depth: 1 }];
     }
-
-    private begin(kind: Open["kind"], [begin, end]: readonly [string, string]): boolean {
-        this.open = { kind, begin, end, depth: 1 };
-        this.put(kind, this.at + begin.length);
-        return true;
+    const quote = line[at]!;
+    const isLifetime = quote === "'" && language.lifetimes === true && textAt(CHARACTER, line.slice(0, at + 12), at) === undefined;
+    if (language.quotes.includes(quote) && !isLifetime) {
+        let end = at + 1;
+        while (end < line.length && line[end] !== quote) end += line[end] === "\\" && language.anyCase !== true ? 2 : 1;
+        return ["string", Math.min(end + 1, line.length)];
     }
-
-    private comment(): boolean {
-        if (this.language.line.some((begin) => this.line.startsWith(begin, this.at))) {
-            this.put("comment", this.line.length);
-            return true;
-        }
-        const block = this.language.block.find(([begin]) => this.line.startsWith(begin, this.at));
-        return block !== undefined && this.begin("comment", block);
-    }
-
-    private string(): boolean {
-        const long = this.language.long?.find(([begin]) => this.line.startsWith(begin, this.at));
-        if (long !== undefined) return this.begin("string", long);
-        const quote = this.line[this.at]!;
-        if (!this.language.quotes.includes(quote)) return false;
-        if (quote === "'" && this.language.lifetimes === true && !/^'(\\.[^']*|[^\\'])'/.test(this.line.slice(this.at, this.at + 12))) return false;
-        let end = this.at + 1;
-        while (end < this.line.length && this.line[end] !== quote) end += this.line[end] === "\\" && this.language.anyCase !== true ? 2 : 1;
-        this.put("string", Math.min(end + 1, this.line.length));
-        return true;
-    }
-
-    private number(): boolean {
-        const found = /^(0[xX][\da-fA-F_']+|\d[\d_']*(\.\d[\d_]*)?([eE][+-]?\d+)?)\w*/.exec(this.line.slice(this.at));
-        if (found !== null) this.put("number", this.at + found[0].length);
-        return found !== null;
-    }
-
-    private word(): boolean {
-        const found = /^[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*/.exec(this.line.slice(this.at));
-        if (found === null) return false;
-        const text = this.language.anyCase === true ? found[0].toLowerCase() : found[0];
-        const kind = this.language.keywords.has(text) ? "keyword" : this.language.types.has(text) ? "type" : "";
-        this.put(kind, this.at + found[0].length);
-        return true;
-    }
+    const number = textAt(NUMBER, line, at);
+    if (number !== undefined) return ["number", at + number.length];
+    const word = textAt(WORD, line, at);
+    if (word === undefined) return ["", at + 1];
+    const text = language.anyCase === true ? word.toLowerCase() : word;
+    return [language.keywords.has(text) ? "keyword" : language.types.has(text) ? "type" : "", at + word.length];
 }

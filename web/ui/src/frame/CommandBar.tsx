@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // CommandBar.tsx: the view as a command, as SQL, as a link, as a file, as a budget.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { ask, mainAnswer } from "../ask";
 import { transport } from "../api";
 import { Dialog } from "../components/Dialog";
 import { Exact } from "../components/Exact";
+import { useFound } from "../components/hooks";
 import { Icon } from "../components/Icon";
 import { source, wasLive } from "../session";
 import type { Answer } from "../types";
@@ -25,24 +26,10 @@ const NO_COMMAND = "No single command shows this view";
 function useSpelled(): Spelled | undefined {
     const told = mainAnswer.value;
     const address = spellPlace(changed(place.value, { set: { r: sourceId.value, chosen: null } }));
-    const [asked, setAsked] = useState<{ address: string; spelled: Spelled } | undefined>();
-    useEffect(() => {
-        if (told !== undefined || dragging.value || isWithout()) return;
-        let wanted = true;
-        // A view tells of its answer after a moment: it is not asked for what is just to come.
-        const timer = setTimeout(() => {
-            ask<Spelled>("/command", { view: address.replace(/^\//, "") }).then(
-                (spelled) => wanted && setAsked({ address, spelled }),
-                () => undefined,
-            );
-        }, 250);
-        return () => {
-            wanted = false;
-            clearTimeout(timer);
-        };
-    }, [told, address, dragging.value]);
-    if (told !== undefined) return { command: told.command, sql: told.sql };
-    return isWithout() || asked?.address !== address ? undefined : asked.spelled; // not the view's before
+    const isAsked = told === undefined && !isWithout();
+    // A view tells of its answer after a moment: it is not asked for what is just to come.
+    const spelled = useFound(isAsked && !dragging.value ? address : null, 250, (view) => ask<Spelled>("/command", { view: view.replace(/^\//, "") }));
+    return told !== undefined ? { command: told.command, sql: told.sql } : isAsked ? spelled : undefined;
 }
 
 /* The file by what is in it (f), not by its number here: so it works for a colleague who has a copy of it open. */

@@ -5,17 +5,19 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { ask } from "../ask";
 import { Problem } from "../api";
+import { takeStep, useFound } from "../components/hooks";
 import { Icon } from "../components/Icon";
-import { FILTERS, filterNamed, type Filter } from "../filters";
+import { FILTERS, filterNamed, splitFilter, type Filter } from "../filters";
+import { exactly, functionsNamed } from "../links";
+import { runQuery } from "../query";
+import { cell, columnIndex, frameOf, numberCell, type Row, rowsOf, textCell } from "../rows";
 import { session, source } from "../session";
 import { bytesText } from "../components/Cells";
 import * as format from "../format";
 import { METRICS, metricTitle, useSuppressed } from "../summaries";
-import type { Summary } from "../types";
+import type { Answer, Summary, Table } from "../types";
 import { filterQuery, go, metric, place } from "../url";
 import type { ViewEntry } from "../views";
-import { completions } from "./complete";
-import { splitFilter } from "./filterText";
 
 const SHOWN: readonly string[] = FILTERS.map((filter) => filter.name);
 
@@ -104,6 +106,79 @@ function EditChip({ name, filter, value, onEnd }: { name: string; filter: Filter
     );
 }
 
+/* ---- Values that the file itself has: functions, files, marks, threads ... ---- */
+
+interface Completion {
+    value: string;
+    about: string;
+}
+
+const EXAMPLES: Record<string, readonly string[]> = {
+    TIME: ["start", "peak", "end", "50%"], RANGE: ["1", "2..10", "1000.."], SIZES: ["..99", "1K..64K", "1M.."],
+    DURATIONS: ["..1ms", "1s..", "10ms..1s"], TIMES: ["start..10%", "1s..2s", "90%..end"], CLASS: ["heap", "mapping", "pool"], ARENA: ["main", "other"],
+    PERMISSIONS: [".w.", "..x"],
+    SQL: ["size % 4096 = 0", "usable > 2 * size", "reallocated AND lifetime > 1000000", "freed IS NULL AND thread <> 1"],
+};
+
+async function column(endpoint: string, name: string, about: string): Promise<Completion[]> {
+    const { data } = await ask<Answer<Table>>(endpoint, { limit: 1000 }, true);
+    const seen = new Map<string, Completion>();
+    for (const row of rowsOf(data)) {
+        const value = frameOf(row, cell(row, name))?.function ?? textCell(row, name);
+        if (value !== "" && !seen.has(value)) seen.set(value, { value, about: spell(row, about) });
+    }
+    return [...seen.values()];
+}
+function spell(row: Row, name: string): string {
+    const kind = row.table.columns[columnIndex(row.table, name)]?.kind;
+    return kind === "bytes" ? format.bytes(numberCell(row, name)) : kind === "duration" ? format.duration(numberCell(row, name)) : textCell(row, name);
+}
+
+/* Of rows (value, what it is) that SQL finds in what is selected. */
+async function fromSql(sql: string): Promise<Completion[]> {
+    const { data } = await runQuery({ sql, limit: 30 }, new AbortController().signal);
+    return data.rows.map(([value, about]) => ({ value: String(value ?? ""), about: String(about ?? "") }));
+}
+const HASHES = "SELECT hash, function FROM contexts WHERE class = 'heap' ORDER BY total_bytes DESC";
+const FREED = "SELECT path_hash(freed_context), function(freed_context) FROM allocations WHERE freed_context IS NOT NULL GROUP BY freed_context ORDER BY count(*) DESC";
+const POOLS = "SELECT DISTINCT pool, '' FROM contexts WHERE pool IS NOT NULL ORDER BY 1";
+
+async function functions(value: string): Promise<Completion[]> {
+    const typed = value.replace(/[\\^$]/g, "");
+    if (typed === "") return [];
+    return (await functionsNamed(typed)).slice(0, 30).map((name) => ({ value: exactly(name), about: name }));
+}
+
+async function completions(filter: Filter, value: string): Promise<Completion[]> {
+    const examples = (EXAMPLES[filter.value ?? ""] ?? []).map((one) => ({ value: one, about: "" }));
+    try {
+        return [...(await known(filter, value)), ...examples].filter((one) => matches(one, value, filter)).slice(0, 30);
+    } catch {
+        return examples;
+    }
+}
+const matches = (one: Completion, value: string, filter: Filter): boolean =>
+    filter.complete === "function" || one.value.toLowerCase().includes(value.toLowerCase()) || one.about.toLowerCase().includes(value.toLowerCase());
+
+async function known(filter: Filter, value: string): Promise<Completion[]> {
+    switch (filter.complete) {
+        case "function": return functions(value);
+        case "file": return (await column("files", "file", "maximum")).map((one) => ({ ...one, value: exactly(one.value) }));
+        case "module": return (await column("modules", "path", "")).map((one) => ({ ...one, value: exactly(one.value) }));
+        case "thread": return column("threads", "name", "total_bytes");
+        case "scope": return column("scopes", "name", "");
+        case "mark": {
+            const marks = await column("marks", "name", "time_ns");
+            return filter.name === "between" ? marks : marks.map((one) => ({ ...one, value: `mark:${one.value}` }));
+        }
+        case "mapping": return column("mappings", "id", "path");
+        case "permissions": return column("mappings", "permissions", "");
+        case "hash": return fromSql(filter.name === "freed-path" ? FREED : HASHES);
+        case "pool": return fromSql(POOLS);
+        default: return [];
+    }
+}
+
 /* ---- Adding one ---- */
 
 interface Offer {
@@ -128,28 +203,17 @@ function namesFor(text: string, has: Record<string, boolean>): Offer[] {
         }));
 }
 
+async function valuesFor(text: string): Promise<Offer[]> {
+    const split = splitFilter(text);
+    if (split === undefined || split.filter.value === null) return [];
+    const { name, cost } = split.filter;
+    return (await completions(split.filter, split.value)).map((one) => ({ text: `${name}:${one.value}`, shown: one.value, about: one.about, done: true, slow: cost === "blocks" }));
+}
+
 function useOffers(text: string, open: boolean, has: Record<string, boolean>): Offer[] {
-    const [values, setValues] = useState<{ for: string; offers: Offer[] }>({ for: "", offers: [] });
-    const split = /[:= ]/.test(text.trim()) || text.endsWith(" ") ? splitFilter(text) : undefined;
-    useEffect(() => {
-        if (!open || split === undefined || split.filter.value === null) return;
-        let wanted = true;
-        const timer = setTimeout(() => {
-            void completions(split.filter, split.value).then((found) => {
-                if (!wanted) return;
-                const offers = found.map((one): Offer => ({
-                    text: `${split.filter.name}:${one.value}`, shown: one.value, about: one.about, done: true, slow: split.filter.cost === "blocks",
-                }));
-                setValues({ for: text, offers });
-            });
-        }, 80);
-        return () => {
-            wanted = false;
-            clearTimeout(timer);
-        };
-    }, [text, open]);
-    if (split === undefined) return namesFor(text, has);
-    return values.for === text ? values.offers : [];
+    const isValue = (/[:= ]/.test(text.trim()) || text.endsWith(" ")) && splitFilter(text) !== undefined;
+    const values = useFound(open && isValue ? text : null, 80, valuesFor) ?? [];
+    return isValue ? values : namesFor(text, has);
 }
 
 function AddFilter({ whole }: { whole: Summary | undefined }) {
@@ -189,21 +253,17 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
     };
     const key = (event: KeyboardEvent) => {
         const offer = offers[at];
-        if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-            const by = event.key === "ArrowDown" ? 1 : -1;
+        const walk = (by: 1 | -1) => {
             setOpen(true);
             setAt(offers.length === 0 ? -1 : (at + by + offers.length + (at < 0 && by < 0 ? 1 : 0)) % offers.length);
-        } else if (event.key === "Enter") {
-            if (offer !== undefined) take(offer);
-            else if (text.trim() !== "") void put(text);
-        } else if (event.key === "Tab" && offer !== undefined && !event.shiftKey) take(offer);
-        else if (event.key === "Escape") {
-            if (open && offers.length > 0) setOpen(false);
-            else field.current?.blur();
-        } else if (event.key === "Backspace" && text === "") return removeLast();
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
+        };
+        takeStep(event, {
+            ArrowDown: () => walk(1), ArrowUp: () => walk(-1),
+            Enter: () => (offer !== undefined ? take(offer) : text.trim() !== "" && put(text)),
+            Tab: offer !== undefined && !event.shiftKey && (() => take(offer)),
+            Escape: () => (open && offers.length > 0 ? setOpen(false) : field.current?.blur()),
+            Backspace: text === "" && removeLast,
+        });
     };
     const slow = splitFilter(text)?.filter.cost === "blocks";
     return (

@@ -5,12 +5,15 @@ import { Popover } from "../components/Dialog";
 import { Icon, IconButton } from "../components/Icon";
 import { ProgressBar } from "../components/States";
 import { useDelayed } from "../components/hooks";
+import { shortModule } from "../components/Cells";
 import * as format from "../format";
 import { endText, liveStates, paused, source, sources, successorOf } from "../session";
 import { fullNames, shortcuts, theme, units } from "../settings";
+import { rowsOf, textCell } from "../rows";
 import type { Source, Summary, Table } from "../types";
-import { flag, go, href, isFile, param, place, sourceId } from "../url";
-import { helpOpen, paletteOpen } from "./open";
+import { baseGone, flag, go, href, isFile, param, sourceId } from "../url";
+import { helpOpen } from "./Help";
+import { paletteOpen } from "./Palette";
 import type { Signal } from "@preact/signals";
 
 export function Header({ whole }: { whole: Summary | undefined }) {
@@ -43,13 +46,12 @@ function SourceChooser({ whole }: { whole: Summary | undefined }) {
                 <select aria-label="File" value={sourceId.value} onChange={(event) => go({ only: true, set: { r: event.currentTarget.value } })}>
                     {sources.value.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}
                 </select>
-            ) : <strong class="source-name" title={source.value?.path}>{whole?.program === undefined ? name : shortName(whole.program)}</strong>}
+            ) : <strong class="source-name" title={source.value?.path}>{whole?.program === undefined ? name : shortModule(whole.program)}</strong>}
             {whole !== undefined && <span class="muted source-about" title={whole.command_line}>{aboutText(whole)}</span>}
             {!isFile && <a class="button small" href={href({ view: "files" })}>Open…</a>}
         </span>
     );
 }
-const shortName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 function aboutText(whole: Summary): string {
     const kind = { profile: "profile", recording: "recording", run: "run", live: "running program" }[whole.kind];
@@ -75,19 +77,18 @@ function CompareChooser() {
         </label>
     );
 }
-/* All that says what the other side of a difference is. */
-export function baseGone(): Record<string, null> {
-    return Object.fromEntries([...place.peek().query.keys()].filter((name) => name.startsWith("base")).map((name) => [name, null]));
-}
 
 function ProcessChooser({ whole }: { whole: Summary }) {
     const asked = useAnswer<Table>(whole.processes === undefined ? "processes" : null, { limit: 500 }, { plain: true });
     const table = whole.processes ?? asked.data;
     if (table === undefined || table.rows.length < 2) return null;
-    const at = (name: string) => table.columns.findIndex((column) => column.name === name);
-    const [pid, program] = [at("pid"), at("name")];
     // A process that replaced itself by exec stands there once, as what it was at last.
-    const rows = table.rows.filter((row, place_) => !table.rows.some((other, index) => index > place_ && other[pid] === row[pid]));
+    const programs = new Map<string, string>();
+    for (const row of rowsOf(table)) {
+        const pid = textCell(row, "pid");
+        programs.delete(pid);
+        programs.set(pid, shortModule(textCell(row, "name")));
+    }
     // A process may be asked for by its name, too: whose figures are shown is known.
     const value = flag("all-processes") ? "all" : param("process") === null ? "" : String(whole.pid);
     const choose = (now: string) => go({ set: { process: now === "all" || now === "" ? null : now, "all-processes": now === "all" } });
@@ -96,9 +97,7 @@ function ProcessChooser({ whole }: { whole: Summary }) {
             <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
                 <option value="">the one that held most</option>
                 <option value="all">all together</option>
-                {rows.map((row) => (
-                    <option key={String(row[pid])} value={String(row[pid])}>{String(row[pid])} {shortName(String(row[program] ?? ""))}</option>
-                ))}
+                {[...programs].map(([pid, name]) => <option key={pid} value={pid}>{pid} {name}</option>)}
             </select>
         </label>
     );
@@ -166,7 +165,7 @@ function Choice<T extends string>({ label, of, values }: { label: string; of: Si
 
 function Settings() {
     return (
-        <Popover label="Settings" buttonClass="icon plain" align="right" class="settings" button={<Icon name="settings" />}>
+        <Popover label="Settings" buttonClass="icon plain" class="settings" button={<Icon name="settings" />}>
             {() => (
                 <>
                     <Choice label="Colours" of={theme} values={[["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]]} />

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Help.tsx: the keys, and what words and colours mean.
+import { signal } from "@preact/signals";
 import { allActions } from "../actions";
 import { Dialog } from "../components/Dialog";
 import { session } from "../session";
 import { METRICS } from "../summaries";
 import { isFile } from "../url";
 import { VIEWS } from "../views";
-import { helpOpen } from "./open";
 
+export const helpOpen = signal(false);
 export const keyText = (key: string): string => key.replace(/Arrow(?=[A-Z])/, "").replace(/\+/g, " ");
 
 /** In this order, after what only the open view has. */

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Palette.tsx (Ctrl-K): every view, action, function and file by its name.
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useId, useState } from "preact/hooks";
 import { allActions } from "../actions";
 import { ask } from "../ask";
 import { Dialog } from "../components/Dialog";
-import { escapeRegex, openSandwich, sourceChange, viewChange } from "../links";
+import { takeStep, useFound } from "../components/hooks";
+import { functionsNamed, openSandwich, sourceChange, viewChange } from "../links";
+import { rowsOf, textCell } from "../rows";
 import type { Answer, Table } from "../types";
 import { go } from "../url";
 import { VIEWS } from "../views";
 import { keyText } from "./Help";
-import { paletteOpen } from "./open";
 import { score } from "./score";
+
+export const paletteOpen = signal(false);
 
 interface Entry {
     title: string;
@@ -26,36 +30,18 @@ function fixedEntries(): Entry[] {
     return [...views, ...actions];
 }
 
-function useFound(typed: string): Entry[] {
-    const [found, setFound] = useState<Entry[]>([]);
-    useEffect(() => {
-        setFound([]);
-        if (typed.length < 2) return;
-        let wanted = true;
-        const timer = setTimeout(() => {
-            void Promise.allSettled([functionsFor(typed), filesFor(typed)]).then((lists) => {
-                if (wanted) setFound(lists.flatMap((list) => (list.status === "fulfilled" ? list.value : [])));
-            });
-        }, 120);
-        return () => {
-            wanted = false;
-            clearTimeout(timer);
-        };
-    }, [typed]);
-    return found;
-}
 async function functionsFor(typed: string): Promise<Entry[]> {
-    const { data } = await ask<Answer<{ functions: string[] }>>("search", { regex: escapeRegex(typed) }, true);
-    return data.functions.slice(0, 40).map((name) => ({
-        title: name, about: "function: callers and callees",
-        run: () => openSandwich(name),
-    }));
+    const names = await functionsNamed(typed);
+    return names.slice(0, 40).map((name) => ({ title: name, about: "function: callers and callees", run: () => openSandwich(name) }));
 }
 async function filesFor(typed: string): Promise<Entry[]> {
     const { data } = await ask<Answer<Table>>("files", { limit: 5000 }, true);
-    const at = data.columns.findIndex((column) => column.name === "file");
-    return data.rows.map((row) => String(row[at])).filter((file) => file.toLowerCase().includes(typed.toLowerCase())).slice(0, 20)
+    return rowsOf(data).map((row) => textCell(row, "file")).filter((file) => file.toLowerCase().includes(typed.toLowerCase())).slice(0, 20)
         .map((file) => ({ title: file, about: "source file", run: () => go(sourceChange({ file })) }));
+}
+async function entriesFor(typed: string): Promise<Entry[]> {
+    const lists = await Promise.allSettled([functionsFor(typed), filesFor(typed)]);
+    return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
 }
 
 const LOOSE = 500; // fewer points: the letters stand apart (score.ts)
@@ -69,8 +55,7 @@ function PaletteBox() {
     const [typed, setTyped] = useState("");
     const [at, setAt] = useState(0);
     const id = useId();
-    const field = useRef<HTMLInputElement>(null);
-    const found = useFound(typed.trim());
+    const found = useFound(typed.trim().length < 2 ? null : typed.trim(), 120, entriesFor) ?? [];
     const given = typed.trim().toLowerCase();
     const fixed = fixedEntries().map((entry) => ({ entry, points: given === "" ? LOOSE : score(`${entry.title} ${entry.about}`, given) }))
         .filter((one) => one.points >= 0).sort((a, b) => b.points - a.points);
@@ -87,18 +72,14 @@ function PaletteBox() {
         // The dialog gives the focus back first.
         setTimeout(entry.run, 0);
     };
-    const key = (event: KeyboardEvent) => {
-        if (event.key === "ArrowDown") setAt(Math.min(entries.length - 1, current + 1));
-        else if (event.key === "ArrowUp") setAt(Math.max(0, current - 1));
-        else if (event.key === "Enter") run(entries[current]);
-        else return;
-        event.preventDefault();
-    };
+    const key = (event: KeyboardEvent) => takeStep(event, {
+        ArrowDown: () => setAt(Math.min(entries.length - 1, current + 1)), ArrowUp: () => setAt(Math.max(0, current - 1)), Enter: () => run(entries[current]),
+    });
     return (
         <Dialog title="Search actions, views, functions and files" bare class="palette" onClose={close}>
             <input class="palette-field" role="combobox" aria-expanded="true" aria-controls={`${id}-list`} aria-activedescendant={current >= 0 ? `${id}-${current}` : undefined}
                 aria-label="Search actions, views, functions and files" placeholder="A view, an action, a function, a file …" autocomplete="off" spellcheck={false}
-                ref={field} value={typed} onKeyDown={key} onInput={(event) => {
+                value={typed} onKeyDown={key} onInput={(event) => {
                     setTyped(event.currentTarget.value);
                     setAt(0);
                 }} />

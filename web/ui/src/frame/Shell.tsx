@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Shell.tsx: what stands around each view: header, timeline, filters, views, details, command; and who takes keys and
 // clicks on links.
-import { Component, type ComponentChildren } from "preact";
+import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { takeKey, useActions } from "../actions";
 import { ask } from "../ask";
@@ -12,15 +12,14 @@ import { openSandwich, openSource, viewChange } from "../links";
 import { linkedFileMissing, session, sessionProblem, source } from "../session";
 import { useMarks, useWhole } from "../summaries";
 import type { Answer, Frame as FrameInfo, Source, Summary } from "../types";
-import { go, isFile, metric, param, place } from "../url";
-import { VIEWS, viewNamed, type View, type ViewEntry } from "../views";
+import { changeTo, go, isFile, metric, param, place } from "../url";
+import { VIEWS, viewNamed, type ViewEntry } from "../views";
 import { CommandBar } from "./CommandBar";
 import { FilterBar } from "./Filters";
 import { Header } from "./Header";
-import { Help } from "./Help";
+import { Help, helpOpen } from "./Help";
 import { Inspector } from "./Inspector";
-import { helpOpen, paletteOpen } from "./open";
-import { Palette } from "./Palette";
+import { Palette, paletteOpen } from "./Palette";
 import { missing, Rail } from "./Rail";
 import { Strip } from "./Strip";
 
@@ -105,22 +104,22 @@ function ViewOf({ id, whole }: { id: string; whole: Summary | undefined }) {
     return <Guard key={id}><ViewBox entry={entry} /></Guard>;
 }
 
-const loaded = new Map<string, View>();
+const loaded = new Map<string, ComponentType>();
 
 function ViewBox({ entry }: { entry: ViewEntry }) {
-    const [view, setView] = useState(loaded.get(entry.id));
+    const [View, setView] = useState(() => loaded.get(entry.id));
     const [problem, setProblem] = useState<string>();
     useEffect(() => {
-        if (view !== undefined) return;
+        if (View !== undefined) return;
         let wanted = true;
         busyWith(entry.load()).then((module) => {
-            loaded.set(entry.id, module.view);
-            if (wanted) setView(module.view);
+            loaded.set(entry.id, module.default);
+            if (wanted) setView(() => module.default);
         }, () => wanted && setProblem("memtrace serve does not answer: it has ended, or the connection is gone. Start it again, and open the address that it says."));
         return () => void (wanted = false);
     }, [entry]);
     if (problem !== undefined) return <Empty>{problem}</Empty>;
-    return view === undefined ? null : <view.Component />;
+    return View === undefined ? null : <View />;
 }
 
 /* A fault in a view leaves the frame standing, and is told. */
@@ -204,12 +203,7 @@ function takeClick(event: MouseEvent): void {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (!(link instanceof HTMLAnchorElement) || link.target !== "" || link.download !== "" || link.dataset["plain"] !== undefined) return;
     const address = link.getAttribute("href") ?? "";
-    const own = isFile ? address.startsWith("#/") : address.startsWith("/");
-    if (!own) return;
+    if (!address.startsWith(isFile ? "#/" : "/")) return;
     event.preventDefault();
-    const to = new URL(link.href);
-    const [view = "", query = ""] = (isFile ? to.hash.slice(1) : to.pathname + to.search).split(/\?(.*)/s);
-    const set: Record<string, string[]> = {};
-    for (const [name, value] of new URLSearchParams(query)) (set[name] ??= []).push(value);
-    go({ view: decodeURIComponent(view.replace(/^\//, "")), only: true, set: { r: set["r"] ?? place.peek().query.getAll("r"), ...set } });
+    go({ ...changeTo(address), only: true });
 }

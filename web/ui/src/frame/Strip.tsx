@@ -4,31 +4,31 @@
 // Dragging chooses a window: while the pointer is down answers may be snapped to slices (url.ts: dragging), and are
 // exact when it is let go. Alt-drag chooses a second one, to compare with. By keyboard the two edges are sliders.
 // The chart is always of the whole run; where filters are given, what they select is drawn into it.
+import type uPlot from "uplot";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
 import { Dialog } from "../components/Dialog";
 import { IconButton } from "../components/Icon";
-import { spellKind } from "../components/Chart";
+import { axisText, spellKind } from "../components/Cells";
+import { byteSplits, colourOf, PlainTable, sampled, usePlot } from "../components/Chart";
+import { takeStep, useSize } from "../components/hooks";
 import * as format from "../format";
-import type { Mark } from "../summaries";
+import { isNarrowed, type Mark } from "../summaries";
 import { stripSeries } from "../settings";
 import type { IntervalSeries, SeriesName, Summary, Timeline } from "../types";
-import { filterQuery, go, place, sourceId } from "../url";
-import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
-import { baseGone } from "./Header";
-import { barAt, barsOf, draggedSpan, drawnMarks, nearest, spanText, stepMarks, type Grip } from "./stripmath";
-import { StripPlot, type StripBox } from "./StripPlot";
+import { baseGone, go, place, sourceId } from "../url";
+import { Drag, markText, NO_WINDOW, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
+import { type Bar, barAt, barsOf, draggedSpan, drawnMarks, nearest, spanText, sparseLine, stepMarks, type Grip } from "./stripmath";
 
 const POINTS = 700;
-const NO_WINDOW = { from: null, to: null, at: null, between: null, base: null };
 
 export function Strip({ whole, marks }: { whole: Summary | undefined; marks: readonly Mark[] }) {
     const has = whole?.has["timeline"] !== false;
     const series = stripSeries.value;
     const timeline = useAnswer<Timeline>(whole !== undefined && has ? "timeline" : null, { points: POINTS, series }, { plain: true });
-    const filtered = [...filterQuery.value.keys()].some((name) => !NO_NARROWING.has(name) && !name.startsWith("base"));
-    const selected = useAnswer<Timeline>(filtered && has ? "timeline" : null, { points: POINTS, series: "live", ...NO_WINDOW }, { exact: true });
+    const filtered = isNarrowed();
+    const selected = useAnswer<Timeline>(filtered && has ? "timeline" : null, { points: POINTS, series: "live", ...NO_WINDOW, base: null }, { exact: true });
     if (whole === undefined) return <div class="strip" />;
     if (!has) return null;
     const data = timeline.data;
@@ -37,7 +37,6 @@ export function Strip({ whole, marks }: { whole: Summary | undefined; marks: rea
     if (data.time_ns.length < 2) return null;
     return <StripOf timeline={data} selected={filtered ? selected.data : undefined} whole={whole} marks={marks} />;
 }
-const NO_NARROWING = new Set(["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base"]);
 
 interface StripOfProps {
     timeline: Timeline;
@@ -79,6 +78,118 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
             {choosing && <SeriesDialog missing={timeline.missing} onClose={() => setChoosing(false)} />}
         </section>
     );
+}
+
+/* ---- Lines and bars ---- */
+
+/*
+ * What was held, resident memory and other bytes are lines; low behind them are bars for the rates of allocations and
+ * frees, which have a scale of their own. So has the address space, which is larger than all else by far. Resident memory
+ * is looked at now and then: a dot is a look, a line joins looks that follow each other soon, and what is faint and dashed
+ * between others is not known.
+ */
+interface StripBox {
+    left: number;
+    width: number;
+}
+interface StripPlotProps {
+    timeline: Timeline;
+    selected: Timeline | undefined;
+    duration: number;
+    onBox: (box: StripBox) => void;
+}
+/* Bars take the lowest part of the height. */
+const RATE_PART = 0.3;
+
+/* Allocations are filled, frees are strokes on the same scale. */
+function drawRates(plot: uPlot, timeline: Timeline): void {
+    const { ctx, bbox } = plot;
+    const [rates, frees] = [barsOf(timeline, "rate"), barsOf(timeline, "frees")];
+    const most = [...rates, ...frees].reduce((a, bar) => Math.max(a, bar.value), 0);
+    if (most === 0) return;
+    const x = (ns: number) => plot.valToPos(ns, "x", true);
+    const height = (bar: Bar) => (bar.value / most) * bbox.height * RATE_PART;
+    const base = bbox.top + bbox.height;
+    ctx.save();
+    ctx.fillStyle = colourOf("--system");
+    ctx.globalAlpha = 0.7;
+    for (const bar of rates) ctx.fillRect(x(bar.from), base - height(bar), Math.max(1, x(bar.to) - x(bar.from) - devicePixelRatio), height(bar));
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colourOf("--series-4");
+    for (const bar of frees) if (bar.value > 0) ctx.fillRect(x(bar.from), base - height(bar), Math.max(1, x(bar.to) - x(bar.from)), 1.5 * devicePixelRatio);
+    ctx.restore();
+}
+
+function optionsOf(width: number, height: number, duration: number, hasSelected: boolean, drawFirst: (plot: uPlot) => void, dots: () => number[], onBox: (box: StripBox) => void): uPlot.Options {
+    const text = colourOf("--text-2");
+    const font = `11px ${colourOf("--font")}`;
+    const live = colourOf("--series-1");
+    return {
+        width, height, legend: { show: false }, padding: [8, 28, 0, 0], cursor: { show: false },
+        scales: {
+            x: { time: false, range: [0, duration] },
+            bytes: { range: (_, __, high) => [0, Math.max(1, high * 1.04)] },
+            space: { range: (_, __, high) => [0, Math.max(1, high * 1.25)] },
+        },
+        axes: [
+            { scale: "x", stroke: text, font, size: 20, gap: 2, grid: { show: false }, ticks: { show: false }, space: 90, values: (_, splits) => splits.map((ns) => axisText("duration", ns)) },
+            { scale: "bytes", stroke: text, font, size: 64, gap: 6, grid: { stroke: colourOf("--line"), width: 1 }, ticks: { show: false }, space: 26, splits: byteSplits, values: (_, splits) => splits.map((value) => (value === 0 ? "" : axisText("bytes", value))) },
+        ],
+        series: [
+            {},
+            { scale: "bytes", stroke: colourOf("--series-2") + "66", width: 1, dash: [1, 4], points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: hasSelected ? live + "88" : live, fill: live + (hasSelected ? "18" : "30"), width: 1.5, points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: live, fill: live + "66", width: 1.5, points: { show: false }, spanGaps: true, show: hasSelected },
+            { scale: "bytes", stroke: colourOf("--series-3"), width: 1.25, points: { show: false }, spanGaps: true },
+            { scale: "space", stroke: colourOf("--series-6"), width: 1, dash: [4, 3], points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: colourOf("--series-5"), width: 1.5, points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: colourOf("--series-2"), width: 1.25, points: { show: true, size: 5, fill: colourOf("--series-2"), filter: () => dots() }, spanGaps: false },
+        ],
+        hooks: {
+            drawAxes: [drawFirst],
+            draw: [(plot) => onBox({ left: plot.bbox.left / devicePixelRatio, width: plot.bbox.width / devicePixelRatio })],
+        },
+    };
+}
+
+/* The selection's points, at the times of the whole: both have the same number of points over the same time. */
+function along(times: readonly number[], other: Timeline | undefined): (number | null)[] {
+    if (other === undefined) return times.map(() => null);
+    let at = 0;
+    return times.map((time) => {
+        while (at + 1 < other.time_ns.length && (other.time_ns[at + 1] ?? 0) <= time) at++;
+        return other.series.live?.[at] ?? null;
+    });
+}
+
+/* At the times of the points. */
+function leakedAlong(timeline: Timeline): (number | null)[] {
+    const bars = barsOf(timeline, "leaked");
+    return timeline.time_ns.map((time) => barAt(bars, time)?.value ?? null);
+}
+
+function StripPlot({ timeline, selected, duration, onBox }: StripPlotProps) {
+    const { ref, width, height } = useSize<HTMLDivElement>();
+    const series = timeline.series;
+    const none = timeline.time_ns.map(() => null);
+    const seen = sparseLine(timeline.time_ns, series.resident ?? none, duration);
+    const dots = useRef(seen.dots);
+    dots.current = seen.dots;
+    const now = useRef(timeline);
+    now.current = timeline;
+    const box = useRef({ left: -1, width: -1 });
+    const tell = (now: StripBox) => {
+        if (now.left === box.current.left && now.width === box.current.width) return;
+        box.current = now;
+        onBox(now);
+    };
+    usePlot({
+        ref, width, height, from: [timeline, selected],
+        data: [timeline.time_ns, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected), series.swap ?? none, series.virtual ?? none, leakedAlong(timeline), seen.line],
+        options: () => optionsOf(width, height, duration, selected !== undefined, (plot) => drawRates(plot, now.current), () => dots.current, tell),
+        shape: [selected === undefined, duration],
+    });
+    return <div ref={ref} class="strip-plot" aria-hidden="true" />;
 }
 
 /* ---- Keys ---- */
@@ -239,15 +350,10 @@ function Edge({ label, at, least, most, duration, step, place: placeOf, span }: 
     const key = (event: KeyboardEvent) => {
         const small = Math.max(step, duration / 200);
         const by = event.shiftKey ? duration / 10 : small;
-        const steps: Record<string, number> = {
-            ArrowRight: at + by, ArrowUp: at + by, ArrowLeft: at - by, ArrowDown: at - by,
-            PageUp: at + duration / 10, PageDown: at - duration / 10, Home: least, End: most,
-        };
-        const wanted = steps[event.key];
-        if (wanted === undefined) return;
-        event.preventDefault();
-        event.stopPropagation();
-        to(wanted);
+        takeStep(event, {
+            ArrowRight: () => to(at + by), ArrowUp: () => to(at + by), ArrowLeft: () => to(at - by), ArrowDown: () => to(at - by),
+            PageUp: () => to(at + duration / 10), PageDown: () => to(at - duration / 10), Home: () => to(least), End: () => to(most),
+        });
     };
     return (
         <span class="strip-edge" role="slider" tabIndex={0} aria-label={label} aria-valuemin={least / 1e6} aria-valuemax={most / 1e6}
@@ -341,9 +447,7 @@ function SeriesDialog({ missing, onClose }: { missing: readonly SeriesName[]; on
 const TWIN_ROWS = 100;
 
 function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: Timeline; marks: readonly Mark[]; duration: number; onClose: () => void; onPick: (span: Span) => void }) {
-    const step = Math.max(1, Math.ceil(timeline.time_ns.length / TWIN_ROWS));
     const names = chosenSeries().filter((name) => mostOf(timeline, name) !== null);
-    const rows = timeline.time_ns.map((_, index) => index).filter((index) => index % step === 0);
     return (
         <Dialog title="Timeline as a table" class="wide" onClose={onClose}>
             {marks.length > 0 && (
@@ -362,17 +466,10 @@ function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: 
                 </div>
             )}
             <div class="dialog-scroll" tabIndex={0} role="region" aria-label="Values over time">
-                <table class="plain-table">
-                    <thead><tr><th scope="col">Time</th>{names.map((name) => <th key={name} scope="col">{WORDS[name]}</th>)}</tr></thead>
-                    <tbody>
-                        {rows.map((index) => (
-                            <tr key={index}>
-                                <th scope="row" class="number">{format.duration(timeline.time_ns[index] ?? 0)}</th>
-                                {names.map((name) => <td key={name} class="number">{spellSeries(name, seriesAt(timeline, name, index))}</td>)}
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
+                <PlainTable class="plain-table" cell="number" head={["Time", ...names.map((name) => WORDS[name])]}
+                    rows={sampled(timeline.time_ns.length, TWIN_ROWS).map((index) => [
+                        format.duration(timeline.time_ns[index] ?? 0), ...names.map((name) => spellSeries(name, seriesAt(timeline, name, index))),
+                    ])} />
             </div>
         </Dialog>
     );

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 // stripmath.ts: what the timeline strip reckons: rates, where dragging takes the window to, steps between marks.
+import { firstWhere } from "../draw/canvas";
 import * as format from "../format";
 import type { IntervalSeries, Timeline } from "../types";
 import { rounded, type Span } from "../window";
 
 export function nearest(times: readonly number[], at: number): number {
-    let low = 0;
-    let high = times.length - 1;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        if ((times[middle] ?? 0) < at) low = middle + 1;
-        else high = middle;
-    }
+    const low = firstWhere(0, times.length - 1, (index) => (times[index] ?? 0) >= at);
     return low > 0 && at - (times[low - 1] ?? 0) < (times[low] ?? 0) - at ? low - 1 : low;
 }
 

@@ -3,8 +3,8 @@
 // onefile.c), and what is made of sums (sums.ts). What needs more than sums is refused with the command that has it.
 import { Problem, saveBlob, type Transport } from "../api";
 import { BY_PATH } from "../filters";
-import { sortTable, type Order } from "../rows";
-import { asSum, type Cost, type FunctionSum, type LineSum, SUM_METRICS, Sums, type SumMetric, type SumsData, type SumsOptions } from "./sums";
+import { rowsOf, sortTable, textCell, type Order } from "../rows";
+import { COLUMNS, isSum, type LineSum, SUM_METRICS, Sums, type SumMetric, type SumsData, type SumsOptions } from "./sums";
 import type { Answer, Cell, Column, Frame, Session, Summary, Table, Timeline, Tree } from "../types";
 
 /* What the page finds in itself. */
@@ -31,13 +31,8 @@ export async function unpack(packed: string): Promise<Embedded> {
 export function embeddedTransport(data: Embedded): Transport {
     const answers = new Answers(data);
     return {
-        isLocal: true,
         async get(path) {
             return answers.get(path);
-        },
-        async getBytes(path) {
-            const bytes = new TextEncoder().encode(JSON.stringify(answers.get(path)));
-            return { type: "application/json", bytes: bytes.buffer };
         },
         async post() {
             throw answers.needsFile();
@@ -142,8 +137,8 @@ class Answers {
         return answer;
     }
     private metricOf(query: URLSearchParams): SumMetric {
-        const metric = asSum(query.get("metric"));
-        if (metric === undefined) throw this.needsFile("This metric needs single blocks, and so the file itself");
+        const metric = query.get("metric") ?? "maximum";
+        if (!isSum(metric)) throw this.needsFile("This metric needs single blocks, and so the file itself");
         return metric;
     }
 
@@ -232,10 +227,10 @@ class Answers {
         const known = this.known<Table>(`functions ${metric}`);
         const all = options.wanted === null ? this.known<Tree>(`tree ${metric}`).data.total : this.sums.total(metric, options);
         const frames: Frame[] = [];
-        const rows = this.sums.functions(metric, options).map(({ frame, self, total }: FunctionSum): Cell[] => {
+        const rows = this.sums.functions(metric, options).map(({ frame, self, total }): Cell[] => {
             const { line, inlined: _, ...plain } = this.sums.frames[frame]!;
             frames.push(options.byLine && line !== undefined ? { ...plain, line } : plain);
-            return [frames.length - 1, self.main, total.main, share(total, all), total.side];
+            return [frames.length - 1, self.main, total.main, all > 0 ? (100 * total.main) / all : 0, total.side];
         });
         const table: Table = { columns: known.data.columns, rows, total: rows.length, frames };
         return this.like(known, cut(table, query, "total"), metric, options);
@@ -255,17 +250,14 @@ class Answers {
         for (let path = 0; path < this.sums.count; path++) if (!this.sums.isRest(path) && options.wanted?.[path] !== 0) all++;
         const table = { columns, rows, total: rows.length, frames: [...this.sums.frames], paths: { length: this.sums.count } as number[][], without_cost: all - rows.length };
         const byPath = columns.find((column) => column.kind === "path" && column.name === query.get("sort"));
-        if (byPath !== undefined) table.paths = this.allPaths();
-        const shown = cut(table, query, known.data.columns.find((column) => column.name === MAIN[metric])?.name);
+        if (byPath !== undefined) table.paths = Array.from({ length: this.sums.count }, (_, path) => this.sums.path(path));
+        const shown = cut(table, query, columns.find((column) => column.name === COLUMNS[metric][0])?.name);
         return this.like(known, this.withPaths(shown, columns), metric, options);
     }
     private cell(path: number, name: string, metric: SumMetric): Cell {
-        const isLeak = metric === "leaked" && (name === "live_bytes" || name === "live_blocks");
-        if (isLeak) return name === "live_bytes" ? this.sums.cost(path, metric).main : this.sums.cost(path, metric).side;
+        if (metric === "leaked" && name === "live_bytes") return this.sums.cost(path, metric).main;
+        if (metric === "leaked" && name === "live_blocks") return this.sums.cost(path, metric).side;
         return this.sums.data.cells[name]?.[path] ?? null;
-    }
-    private allPaths(): number[][] {
-        return Array.from({ length: this.sums.count }, (_, path) => this.sums.path(path));
     }
     /* The paths of the rows, numbered anew. */
     private withPaths(table: Table, columns: readonly Column[]): Table {
@@ -287,11 +279,10 @@ class Answers {
     /* "3", the lines of a file; "3/text" */
     private file(rest: string, options: SumsOptions): Answer<unknown> {
         const known = this.known<Table>("files");
-        const at = (name: string) => known.data.columns.findIndex((column) => column.name === name);
         const [number, text] = rest.split("/");
-        const row = known.data.rows.find((cells) => String(cells[at("number")]) === number);
+        const row = rowsOf(known.data).find((one) => textCell(one, "number") === number);
         if (row === undefined) throw new Problem(404, "Not Found", `there is no source file '${number}'`);
-        const file = String(row[at("file")]);
+        const file = textCell(row, "file");
         if (text !== undefined) {
             const note = `A saved page has no source text. ${this.needsFile("With it").message}`;
             return { ...known, data: { file, state: "missing", text: null, language: "", note } };
@@ -304,17 +295,11 @@ class Answers {
     }
 }
 
-const MAIN: Record<SumMetric, string> = {
-    maximum: "peak_bytes", leaked: "live_bytes", cumulative: "total_bytes", allocations: "allocations", temporary: "temporary",
-};
-
 /* The command with more options: behind the one that says what is shown. */
 function withWords(command: string, words: readonly string[]): string {
     const plain = words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`));
     return words.length === 0 ? command : command.replace(/^memtrace report(?: --[a-z-]+)?/, (all) => `${all} ${plain.join(" ")}`);
 }
-
-const share = (part: Cost, whole: number): number => (whole > 0 ? (100 * part.main) / whole : 0);
 
 /* POSIX extended, as near as the browser's own come to it: named classes of letters are spelled out. */
 const CLASSES: Record<string, string> = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sums.ts: what call paths cost, as a saved page has it inside (web/server/onefilesums.h), and what the server would make
 // of that: trees from both sides, callers and callees, functions, lines. Numbers are the server's: tests compare them.
-import type { Cell, Frame, Metric, TreeNodes } from "../types";
+import type { Cell, Frame, TreeNodes } from "../types";
 
 export interface SumsData {
     cells: Record<string, Cell[]>; // by column of the table of paths
@@ -17,11 +17,16 @@ export interface Cost {
     main: number;
     side: number;
 }
+function addCost(to: Cost, cost: Cost): void {
+    to.main += cost.main;
+    to.side += cost.side;
+}
 export type SumMetric = "maximum" | "leaked" | "cumulative" | "allocations" | "temporary";
 export const SUM_METRICS: readonly SumMetric[] = ["maximum", "leaked", "cumulative", "allocations", "temporary"];
 export const isSum = (metric: string): metric is SumMetric => (SUM_METRICS as readonly string[]).includes(metric);
 
-const COLUMNS: Record<SumMetric, [string, string]> = {
+/* What of a metric stands in which column: the cost, and what is shown beside it. */
+export const COLUMNS: Record<SumMetric, [string, string]> = {
     maximum: ["peak_bytes", "allocations"], leaked: ["live_bytes", "live_blocks"], cumulative: ["total_bytes", "allocations"],
     allocations: ["allocations", "total_bytes"], temporary: ["temporary", "allocations"],
 };
@@ -219,16 +224,12 @@ export class Sums {
         const sumOf = (frame: number) => (sums[keys[frame]!] ??= { frame, self: { main: 0, side: 0 }, total: { main: 0, side: 0 } });
         this.each(metric, options, (path, cost) => {
             const frames = this.path(path);
-            const self = sumOf(frames[0]!).self;
-            self.main += cost.main;
-            self.side += cost.side;
+            addCost(sumOf(frames[0]!).self, cost);
             for (const frame of frames) {
                 const key = keys[frame]!;
                 if (seen[key] === path) continue;
                 seen[key] = path;
-                const total = sumOf(frame).total;
-                total.main += cost.main;
-                total.side += cost.side;
+                addCost(sumOf(frame).total, cost);
             }
         });
         return sums.filter((sum) => sum !== undefined);
@@ -281,8 +282,3 @@ export class Sums {
         return total;
     }
 }
-
-export const asSum = (metric: Metric | string | null): SumMetric | undefined => {
-    const given = metric ?? "maximum";
-    return isSum(given) ? given : undefined;
-};

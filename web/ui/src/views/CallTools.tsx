@@ -1,26 +1,53 @@
 // SPDX-License-Identifier: MIT
-// views/CallTools.tsx: what stands above a flame graph or a call tree: direction, search, what was merged or hidden.
+// views/CallTools.tsx: what stands around a flame graph or a call tree: direction, search, what was merged or hidden; and
+// what stands there instead of them.
 import { type ComponentChildren, type RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { Choice } from "../components/Choice";
-import { shortModule } from "../components/Cells";
+import { shortModule, spellKind } from "../components/Cells";
+import { takeStep } from "../components/hooks";
+import { States } from "../components/States";
 import * as format from "../format";
 import type { Transform } from "../draw/calltree";
 import { go, isDifference, param } from "../url";
-import { type Calls, directionHere, removeTransform, type Searched, transformsHere, unitText, weightHere } from "./calls";
+import { type Calls, type CallViewState, directionHere, nothingText, removeTransform, type Searched, transformsHere, weightHere } from "./calls";
+
+interface CallViewProps {
+    view: CallViewState;
+    focus: () => void; // of the graph
+    tools: ComponentChildren;
+    children: (calls: Calls) => ComponentChildren;
+}
+
+export function CallView({ view: { asked, calls, searched, walkFound }, focus, tools, children }: CallViewProps) {
+    const nothing = calls !== undefined && !(calls.tree.weight[0]! > 0);
+    return (
+        <div class="call-view">
+            <CallTools calls={calls} searched={searched} onLeaveSearch={(found) => {
+                if (found) walkFound(0, 1);
+                focus();
+            }}>
+                {tools}
+            </CallTools>
+            <States of={asked} empty={nothing ? nothingText() : undefined}>
+                {() => calls !== undefined && children(calls)}
+            </States>
+        </div>
+    );
+}
 
 interface ToolsProps {
     calls: Calls | undefined;
     searched: Searched | null;
     onLeaveSearch: (found: boolean) => void; // back to the graph; found: to what was found
-    children?: ComponentChildren;
+    children: ComponentChildren;
 }
 
-export const turn = () =>
+const turn = () =>
     go({ set: { direction: directionHere() === "up" ? null : "up", zoom: null, call: null, open: null } });
 
-export function CallTools({ calls, searched, onLeaveSearch, children }: ToolsProps) {
+function CallTools({ calls, searched, onLeaveSearch, children }: ToolsProps) {
     const input = useRef<HTMLInputElement>(null);
     const group = "Calls";
     useActions([
@@ -59,19 +86,14 @@ function SearchField({ input, onLeave }: { input: RefObject<HTMLInputElement | n
         clearTimeout(timer.current);
         if (to !== here) go({ set: { search: to === "" ? null : to } }, "replace");
     };
-    const key = (event: KeyboardEvent) => {
-        if (event.key === "Enter") put(text);
-        else if (event.key === "Escape") {
-            setText("");
-            put("");
-        } else return;
-        event.preventDefault();
-        event.stopPropagation();
-        onLeave(event.key === "Enter");
+    const leave = (found: boolean) => {
+        if (!found) setText("");
+        put(found ? text : "");
+        onLeave(found);
     };
     return (
         <input ref={input} type="search" class="search" placeholder="Search functions  /" aria-label="Search functions by a regular expression"
-            spellcheck={false} value={text} onKeyDown={key} onInput={(event) => {
+            spellcheck={false} value={text} onKeyDown={(event) => takeStep(event, { Enter: () => leave(true), Escape: () => leave(false) })} onInput={(event) => {
                 const to = event.currentTarget.value;
                 setText(to);
                 clearTimeout(timer.current);
@@ -88,7 +110,7 @@ function SearchResult({ calls, searched }: { calls: Calls | undefined; searched:
     const share = format.percent(main, calls.tree.main[0]!);
     return (
         <span class="search-result" role="status">
-            {functions === 0 ? "Nothing found" : <>{format.items(functions, "function")}, <b class="number">{share}</b> ({unitText(calls.data.unit, main)})</>}
+            {functions === 0 ? "Nothing found" : <>{format.items(functions, "function")}, <b class="number">{share}</b> ({spellKind(calls.data.unit, main)})</>}
         </span>
     );
 }

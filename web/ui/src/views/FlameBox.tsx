@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // views/FlameBox.tsx: a flame graph of a tree of calls, with the line about the call under the pointer. Used by the
 // views flame and sandwich.
-import { effect } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { FlameGraph, type FlameHooks } from "../draw/flame";
 import { Menu, type MenuItem } from "../components/Menu";
-import { frameTitle, placeText, shortFunction } from "../components/Cells";
+import { changeText, frameTitle, placeText, shortFunction, spellKind } from "../components/Cells";
 import * as format from "../format";
-import { theme, units } from "../settings";
-import { type Calls, changeOf, describeCall, figureOf, sideText, unitChange, unitText, WHOSE } from "./calls";
+import { shownTheme, units } from "../settings";
+import { type Calls, changeOf, describeCall, figureOf, sideText, WHOSE } from "./calls";
 
 interface FlameBoxProps {
     label: string;
@@ -64,7 +63,7 @@ export function FlameBox(props: FlameBoxProps) {
     useLayoutEffect(() => graph.current?.setUpward(upward), [upward]);
     useLayoutEffect(() => graph.current?.setZoom(props.zoom), [props.zoom]);
     useLayoutEffect(() => graph.current?.setChosen(props.chosen), [props.chosen]);
-    useTheme(() => graph.current?.restyle());
+    useLayoutEffect(() => graph.current?.restyle(), [shownTheme.value]);
 
     const told = hover >= 0 && hover < calls.tree.size ? hover : props.chosen;
     return (
@@ -83,26 +82,6 @@ export function FlameBox(props: FlameBoxProps) {
     );
 }
 
-/* Calls back when colours change: by the setting or by the system. */
-function useTheme(changed: () => void): void {
-    const last = useRef(changed);
-    last.current = changed;
-    useEffect(() => {
-        const dark = matchMedia("(prefers-color-scheme: dark)");
-        // After the frame in which the page takes the new colours.
-        const later = () => requestAnimationFrame(() => last.current());
-        dark.addEventListener("change", later);
-        const stop = effect(() => {
-            void theme.value;
-            later();
-        });
-        return () => {
-            dark.removeEventListener("change", later);
-            stop();
-        };
-    }, []);
-}
-
 /* What readers hear is in the graph: this line is for the eye, and changes too often to be announced. */
 function CallLine({ calls, node, title }: { calls: Calls; node: number; title: string }) {
     const { tree, data } = calls;
@@ -111,14 +90,10 @@ function CallLine({ calls, node, title }: { calls: Calls; node: number; title: s
     return (
         <div class="call-line" aria-hidden="true" title={frame === undefined ? undefined : frameTitle(frame)}>
             <span class="function">{frame === undefined ? title : shortFunction(frame.function)}</span>
-            <span class="number">{unitText(data.unit, main)}</span>
+            <span class="number">{spellKind(data.unit, main)}</span>
             <span class="number">{format.percent(main, tree.main[0]!)}</span>
-            {tree.base !== null && (
-                <span class="number">
-                    {unitChange(data.unit, main - tree.base[node]!)} from {unitText(data.unit, tree.base[node]!)}
-                </span>
-            )}
-            {!calls.upward && <span class="muted">itself <span class="number">{unitText(data.unit, tree.self[node]!)}</span></span>}
+            {tree.base !== null && <span class="number">{changeText(main - tree.base[node]!, data.unit)} from {spellKind(data.unit, tree.base[node]!)}</span>}
+            {!calls.upward && <span class="muted">itself <span class="number">{spellKind(data.unit, tree.self[node]!)}</span></span>}
             <span class="muted number">{sideText(calls, node)}</span>
             {frame !== undefined && <span class="muted">{WHOSE[frame.kind]} · {placeText(frame)}</span>}
         </div>

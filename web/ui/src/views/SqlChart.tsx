@@ -2,14 +2,15 @@
 // SqlChart.tsx: an answer of SQL as a chart: line, bar, histogram, scatter, heat map. Columns are chosen beside it; the table of
 // the answer is one button away.
 import { useMemo } from "preact/hooks";
-import { Chart, spellKind } from "../components/Chart";
+import { Bars } from "../components/Bars";
+import { Chart } from "../components/Chart";
 import { HeatMap } from "../components/HeatMap";
 import { useSize } from "../components/hooks";
-import { grid, histogram, type Scale, scaleOf, thinned } from "../draw/bins";
+import { firstWhere } from "../draw/canvas";
 import { type HeatModel, ticks } from "../draw/heat";
 import * as format from "../format";
-import { isNumeric } from "../components/Cells";
-import { columnIndex } from "../rows";
+import { spellKind } from "../components/Cells";
+import { columnIndex, isNumeric } from "../rows";
 import type { Column, Table } from "../types";
 import type { ChartType, ChartWish } from "./notebook";
 
@@ -19,7 +20,7 @@ export const CHARTS: readonly (readonly [ChartType, string, string])[] = [
 ];
 
 /* The wish, where it fits the answer; else what fits it. */
-export function fitting(wish: ChartWish, columns: readonly Column[]): ChartWish {
+function fitting(wish: ChartWish, columns: readonly Column[]): ChartWish {
     const numbers = columns.filter((column) => isNumeric(column.kind)).map((column) => column.name);
     const all = columns.map((column) => column.name);
     const text = columns.find((column) => !isNumeric(column.kind))?.name;
@@ -53,6 +54,75 @@ export function ChartColumns({ wish, columns, onChange }: { wish: ChartWish; col
     }
 }
 
+/* ---- Numbers counted in equal parts of their range ---- */
+
+/* Ranges that go over three powers of ten and more are parted by the logarithm: sizes and lifetimes are such. */
+interface Scale {
+    edges: number[]; // one more than there are bins
+    isLog: boolean;
+}
+
+/* null: there is no number. */
+export function scaleOf(values: readonly number[], most: number): Scale | null {
+    const known = values.filter(Number.isFinite);
+    if (known.length === 0) return null;
+    const least = known.reduce((a, b) => Math.min(a, b));
+    const top = known.reduce((a, b) => Math.max(a, b));
+    if (least === top) return { edges: [least, least + Math.max(1, Math.abs(least) * 1e-9)], isLog: false };
+    const positive = known.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), Infinity);
+    const isLog = least >= 0 && top / positive >= 1000;
+    const whole = known.every(Number.isInteger);
+    if (!isLog) {
+        const count = whole ? Math.min(most, top - least + 1) : most;
+        // Whole numbers: bins of a whole width, or some would hold more numbers than others.
+        const width = whole ? Math.ceil((top - least + 1) / count) : (top - least) / count;
+        const bins = whole ? Math.ceil((top - least + 1) / width) : count;
+        return { edges: Array.from({ length: bins + 1 }, (_, index) => least + index * width), isLog };
+    }
+    const [low, high] = [Math.log(positive), Math.log(top)];
+    const edges = Array.from({ length: most + 1 }, (_, index) => Math.exp(low + ((high - low) * index) / most));
+    edges[0] = positive;
+    edges[most] = top * (1 + 1e-9);
+    return { edges: least === 0 ? [0, ...edges] : edges, isLog };
+}
+
+/* The bin of a number; -1: none. The last one has its upper edge, too. */
+export function binOf(scale: Scale, value: number): number {
+    const { edges } = scale;
+    const last = edges.length - 2;
+    if (!Number.isFinite(value) || value < (edges[0] ?? 0) || value > (edges[last + 1] ?? 0)) return -1;
+    return firstWhere(1, last + 1, (bin) => (edges[bin] ?? Infinity) > value) - 1;
+}
+
+export function histogram(values: readonly number[], scale: Scale): number[] {
+    const counts = new Array<number>(scale.edges.length - 1).fill(0);
+    for (const value of values) {
+        const bin = binOf(scale, value);
+        if (bin >= 0) counts[bin] = (counts[bin] ?? 0) + 1;
+    }
+    return counts;
+}
+
+/* [x][y]: how many pairs, or the sum of their weights. */
+export function grid(xs: readonly number[], ys: readonly number[], weights: readonly number[] | null, x: Scale, y: Scale): number[][] {
+    const cells = Array.from({ length: x.edges.length - 1 }, () => new Array<number>(y.edges.length - 1).fill(0));
+    xs.forEach((value, index) => {
+        const column = binOf(x, value);
+        const row = binOf(y, ys[index] ?? NaN);
+        const one = cells[column];
+        if (one !== undefined && row >= 0) one[row] = (one[row] ?? 0) + (weights === null ? 1 : Math.max(0, weights[index] ?? 0));
+    });
+    return cells;
+}
+
+/* At most so many, evenly taken. */
+export function thinned<T>(items: readonly T[], most: number): T[] {
+    if (items.length <= most) return [...items];
+    return Array.from({ length: most }, (_, index) => items[Math.floor((index * items.length) / most)] as T);
+}
+
+/* ---- Charts ---- */
+
 const HEIGHT = 250;
 
 export function SqlChart({ table, wish }: { table: Table; wish: ChartWish }) {
@@ -69,7 +139,7 @@ export function SqlChart({ table, wish }: { table: Table; wish: ChartWish }) {
     const y = now.y === undefined ? x : column(now.y);
     switch (now.type) {
         case "line": return <Lines x={x} y={y} xs={numbers(x.name)} ys={numbers(y.name)} />;
-        case "bar": return <Bars x={x} y={y} labels={table.rows.map((row) => spell(x, row[columnIndex(table, x.name)] ?? null))} values={numbers(y.name)} />;
+        case "bar": return <RowBars x={x} y={y} labels={table.rows.map((row) => spell(x, row[columnIndex(table, x.name)] ?? null))} values={numbers(y.name)} />;
         case "histogram": return <Histogram x={x} values={numbers(x.name)} />;
         case "scatter": return <Scatter x={x} y={y} xs={numbers(x.name)} ys={numbers(y.name)} />;
         case "heat": return <Heat x={x} y={y} xs={numbers(x.name)} ys={numbers(y.name)} weight={now.weight === undefined ? null : column(now.weight)} weights={now.weight === undefined ? null : numbers(now.weight)} />;
@@ -89,22 +159,14 @@ function Lines({ x, y, xs, ys }: { x: Column; y: Column; xs: number[]; ys: numbe
 
 const BARS = 60;
 
-function Bars({ x, y, labels, values }: { x: Column; y: Column; labels: string[]; values: number[] }) {
+function RowBars({ x, y, labels, values }: { x: Column; y: Column; labels: string[]; values: number[] }) {
     const most = values.slice(0, BARS).reduce((max, value) => Math.max(max, Number.isFinite(value) ? Math.abs(value) : 0), 0);
     return (
         <div class="sql-bars" tabIndex={0} role="region" aria-label={`${y.name} of each ${x.name}`}>
-            <table class="bars">
-                <thead class="hidden"><tr><th scope="col">{x.name}</th><th scope="col">Bar</th><th scope="col">{y.name}</th></tr></thead>
-                <tbody>
-                    {labels.slice(0, BARS).map((label, index) => (
-                        <tr key={index}>
-                            <th scope="row" title={label}>{label}</th>
-                            <td class="bars-bar"><span style={{ width: most > 0 && Number.isFinite(values[index]) ? `${(100 * Math.abs(values[index] ?? 0)) / most}%` : "0" }} /></td>
-                            <td class="number">{spell(y, Number.isFinite(values[index]) ? values[index] : null)}</td>
-                        </tr>
-                    ))}
-                </tbody>
-            </table>
+            <Bars isText head={[x.name, "Bar", y.name]} rows={labels.slice(0, BARS).map((label, index) => ({
+                key: index, name: label, title: label, share: Number.isFinite(values[index]) ? Math.abs(values[index] ?? 0) / most : 0,
+                cells: <td class="number">{spell(y, Number.isFinite(values[index]) ? values[index] : null)}</td>,
+            }))} />
             {labels.length > BARS && <p class="muted">The first {BARS} of {format.items(labels.length, "row")}.</p>}
         </div>
     );
@@ -124,19 +186,10 @@ function Histogram({ x, values }: { x: Column; values: number[] }) {
     const known = counts.reduce((sum, count) => sum + count, 0);
     return (
         <div class="sql-bars" tabIndex={0} role="region" aria-label={`How often ${x.name} has which value`}>
-            <table class="bars thin">
-                <thead class="hidden"><tr><th scope="col">{x.name}</th><th scope="col">Bar</th><th scope="col">Rows</th><th scope="col">Share</th></tr></thead>
-                <tbody>
-                    {counts.map((count, bin) => (
-                        <tr key={bin}>
-                            <th scope="row" class="number">{rangeText(scale, bin, x)}</th>
-                            <td class="bars-bar"><span style={{ width: count === 0 ? "0" : `${(100 * count) / most}%`, minWidth: count === 0 ? "0" : undefined }} /></td>
-                            <td class="number">{format.count(count)}</td>
-                            <td class="number muted">{format.percent(count, known)}</td>
-                        </tr>
-                    ))}
-                </tbody>
-            </table>
+            <Bars isThin isEmpty head={[x.name, "Bar", "Rows", "Share"]} rows={counts.map((count, bin) => ({
+                key: bin, name: rangeText(scale, bin, x), share: count / most,
+                cells: <><td class="number">{format.count(count)}</td><td class="number muted">{format.percent(count, known)}</td></>,
+            }))} />
         </div>
     );
 }

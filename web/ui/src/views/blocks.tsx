@@ -6,19 +6,16 @@
 import { useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { ask } from "../ask";
-import { choose, isChosen } from "../chosen";
+import { choose, hashOf, isChosen } from "../chosen";
 import { Choice } from "../components/Choice";
 import { Empty } from "../components/States";
 import { type ColumnSpec, DataTable } from "../components/Table";
-import { useThreadNames } from "../components/threads";
 import * as format from "../format";
-import { viewChange } from "../links";
-import { cell, type Row } from "../rows";
-import { isNarrowed, useWhole } from "../summaries";
+import { pathChange } from "../links";
+import { type Row, textCell, useRows } from "../rows";
+import { isNarrowed, isWindowed, useThreadNames, useWhole } from "../summaries";
 import type { Answer, Cell } from "../types";
-import { filterQuery, flag, go, param } from "../url";
-import { useSortedRows } from "./functions";
-import type { View } from "./index";
+import { flag, go, param } from "../url";
 
 type OrderName = "largest" | "oldest" | "newest" | "other";
 const ORDERS: readonly { name: OrderName; sort: string; order: "asc" | "desc" }[] = [
@@ -27,7 +24,7 @@ const ORDERS: readonly { name: OrderName; sort: string; order: "asc" | "desc" }[
     { name: "newest", sort: "birth_ns", order: "desc" },
 ];
 
-function Blocks() {
+export default function Blocks() {
     const whole = useWhole();
     if (whole.data === undefined) return null;
     const hasEvents = whole.data.has["events"] !== false;
@@ -40,7 +37,7 @@ function Blocks() {
 
 function BlockTable() {
     const all = flag("all");
-    const rows = useSortedRows("blocks", { all }, { sort: "size", order: "desc", main: true });
+    const rows = useRows("blocks", { all }, { sort: "size", order: "desc", main: true });
     const threadName = useThreadNames();
     const thread = (_: Row, value: Cell) => (value === null ? <span class="muted" aria-label="none">–</span> : threadName(value));
     const columns: (string | ColumnSpec)[] = [
@@ -52,7 +49,7 @@ function BlockTable() {
         { name: "chain_length", heading: "Reallocated", width: "6rem", about: "How many times it was reallocated: the number of earlier blocks that realloc turned into this one", render: (_: Row, value: Cell) => <>{value === null ? "" : format.count(Math.max(0, Number(value) - 1))}</> },
     ];
     const now = ORDERS.find((one) => one.sort === rows.sort && one.order === rows.order)?.name ?? "other";
-    const id = (row: Row) => String(cell(row, "id"));
+    const id = (row: Row) => textCell(row, "id");
     const setOrder = (name: OrderName) => {
         const wanted = ORDERS.find((one) => one.name === name);
         if (wanted !== undefined) go({ set: { sort: wanted.sort, order: wanted.order } }, "replace");
@@ -64,7 +61,7 @@ function BlockTable() {
         { group: "Blocks", title: "Oldest first", run: () => setOrder("oldest") },
         { group: "Blocks", title: "Newest first", run: () => setOrder("newest") },
     ]);
-    const windowed = ["to", "at", "between"].some((name) => filterQuery.value.has(name));
+    const windowed = isWindowed();
     return (
         <>
             <div class="toolbar">
@@ -79,7 +76,7 @@ function BlockTable() {
             <DataTable label="Blocks" rows={rows} columns={columns} share={{ column: "size" }} selected={(row) => isChosen("block", id(row))}
                 empty={all ? "No block fits all filters." : <><p>{isNarrowed() ? "No block that fits all filters is left." : windowed ? "Nothing was held at the end of this window." : "Everything was freed."}</p><button type="button" onClick={() => setAll(true)}>Show all blocks that there were</button></>}
                 onSelect={(row) => choose({ kind: "block", id: id(row) })}
-                onOpen={(row) => go(viewChange("paths", { chosen: `path:${String(cell(row, "hash"))}` }))} />
+                onOpen={(row) => go(pathChange(hashOf(row)))} />
         </>
     );
 }
@@ -137,5 +134,3 @@ function NoBlocks({ live, pid, command }: { live: boolean; pid: number; command:
         </>
     );
 }
-
-export const view: View = { Component: Blocks };

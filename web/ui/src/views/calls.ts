@@ -5,19 +5,23 @@
 //   direction=up   from the allocating functions outwards        search=REGEX     what is looked for
 //   merge=NAME     the function's cost goes to its callers       hide=NAME        without the function and all below it
 //   collapse=PATH  a library as one call                         width=after|before   of a difference: one side's bytes
-import { useMemo } from "preact/hooks";
+import { batch } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Action } from "../actions";
 import { useAnswer, type Asked } from "../ask";
+import { choose, chosen, isChosen } from "../chosen";
 import { readColumns } from "../columns";
 import {
-    buildTree, type CallTree, findFrames, type Found, type Marks, marksOf, type Transform, transformTree, type Weight,
+    buildTree, type CallTree, findFrames, type Found, markOf, type Marks, marksOf, nodeMarked, type Transform, transformTree, type Weight,
 } from "../draw/calltree";
 import { LIBRARY, OWN, SYSTEM, WHOLE } from "../draw/flamepaint";
-import { bytesText, changeText, shortFunction, shortModule } from "../components/Cells";
+import { changeText, shortFunction, shortModule, spellKind } from "../components/Cells";
+import type { MenuItem } from "../components/Menu";
 import * as format from "../format";
-import { exactly } from "../links";
+import { exactly, openSandwich, openSource, through, viewChange } from "../links";
 import { source } from "../session";
-import { isLeft, isNarrowed, isWindowed } from "../summaries";
-import type { Frame, Tree } from "../types";
+import { isLeft, isNarrowed, isWindowed, metricTitle } from "../summaries";
+import type { Frame, Metric, Tree } from "../types";
 import { go, isDifference, metric, param, params } from "../url";
 
 export interface Calls {
@@ -116,16 +120,11 @@ export function useSearch(calls: Calls | undefined): Searched | null {
 
 /* ---- Figures ---- */
 
-export const unitText = (unit: "bytes" | "count", value: number): string =>
-    unit === "bytes" ? bytesText(value) : format.count(value);
-export const unitChange = (unit: "bytes" | "count", value: number): string =>
-    unit === "bytes" ? changeText(value) : (value > 0 ? "+" : "") + format.count(value);
-
 /* "3.2 MiB · 51.2%", of a difference "+1.2 MiB" */
 export function figureOf({ data, tree }: Calls, node: number): string {
     const main = tree.main[node]!;
-    if (tree.base !== null) return unitChange(data.unit, main - tree.base[node]!);
-    return `${unitText(data.unit, main)} · ${format.percent(main, tree.main[0]!)}`;
+    if (tree.base !== null) return changeText(main - tree.base[node]!, data.unit);
+    return `${spellKind(data.unit, main)} · ${format.percent(main, tree.main[0]!)}`;
 }
 
 /* From -1, all of it went, to 1, all of it is new. */
@@ -145,11 +144,9 @@ export function describeCall(calls: Calls, node: number): string {
     const { data, tree } = calls;
     const frame = calls.frames[tree.frame[node]!];
     const main = tree.main[node]!;
-    const parts = [frame === undefined ? "everything" : shortFunction(frame.function), unitText(data.unit, main), format.percent(main, tree.main[0]!)];
-    if (tree.base !== null) {
-        parts.push(`${unitChange(data.unit, main - tree.base[node]!)} from ${unitText(data.unit, tree.base[node]!)}`);
-    }
-    if (!calls.upward) parts.push(`itself ${unitText(data.unit, tree.self[node]!)}`);
+    const parts = [frame === undefined ? "everything" : shortFunction(frame.function), spellKind(data.unit, main), format.percent(main, tree.main[0]!)];
+    if (tree.base !== null) parts.push(`${changeText(main - tree.base[node]!, data.unit)} from ${spellKind(data.unit, tree.base[node]!)}`);
+    if (!calls.upward) parts.push(`itself ${spellKind(data.unit, tree.self[node]!)}`);
     parts.push(sideText(calls, node));
     if (frame !== undefined) parts.push(WHOSE[frame.kind]);
     return parts.join(", ");
@@ -157,7 +154,7 @@ export function describeCall(calls: Calls, node: number): string {
 
 export function sideText({ data, tree }: Calls, node: number): string {
     const side = tree.side[node]!;
-    if (data.side_unit === "bytes") return `${bytesText(side)} in all`;
+    if (data.side_unit === "bytes") return `${spellKind("bytes", side)} in all`;
     return hasBlocks(data) ? format.items(side, "block") : `${format.items(side, "allocation")} in all`;
 }
 /* Whether the second number is what is held; else it is all that was allocated, freed or not. How many blocks were held at the peak is not known. */
@@ -170,8 +167,7 @@ export const sideAbout = (data: Tree): string =>
 /* ---- What may be done with a function ---- */
 
 export function showOnly(name: string): void {
-    const now = params("function");
-    if (!now.includes(exactly(name))) go({ set: { function: [...now, exactly(name)] } });
+    if (!params("function").includes(exactly(name))) go({ set: through(name) });
 }
 export function addTransform(kind: Transform["kind"], name: string): void {
     const now = params(kind);
@@ -180,6 +176,115 @@ export function addTransform(kind: Transform["kind"], name: string): void {
 export function removeTransform(kind: Transform["kind"], name: string): void {
     go({ set: { [kind]: params(kind).filter((one) => one !== name) } });
 }
+
+/* ---- The chosen call ---- */
+
+const EVERYTHING: Record<Metric, string> = {
+    maximum: "Everything at the maximum", leaked: "Everything never freed", cumulative: "Everything ever allocated",
+    allocations: "All allocations", temporary: "All temporary allocations", shutdown: "Everything freed at shutdown, or never",
+    short: "All short-lived allocations",
+};
+
+/* The root's name. What is not freed is held now, or at the end of a window. */
+export function everything(): string {
+    const title = metricTitle(metric.value, source.value?.live);
+    return title.startsWith("Held") ? `Everything ${title.toLowerCase()}` : EVERYTHING[metric.value];
+}
+
+export function chooseCall(calls: Calls, node: number): void {
+    const frame = calls.frames[calls.tree.frame[node]!];
+    batch(() => {
+        if (frame === undefined) choose(null);
+        else choose({ kind: "function", id: frame.function, frame, figures: figuresOf(calls, node) });
+        go({ set: { call: node === 0 ? null : markOf(calls.marks, node) } }, "replace");
+    });
+}
+
+function figuresOf({ data, tree }: Calls, node: number) {
+    const kind = data.unit;
+    return [
+        { label: "this call", value: tree.main[node]!, kind, of: tree.main[0]! },
+        { label: "itself", value: tree.self[node]!, kind, of: tree.main[0]! },
+        ...(tree.base === null ? [] : [{ label: "before", value: tree.base[node]!, kind }]),
+    ];
+}
+
+/* The inspector's figures are those of the tree that is shown: also of a page that was opened by a link. */
+export function useFigures(calls: Calls | undefined, node: number): void {
+    useEffect(() => {
+        const frame = calls?.frames[calls.tree.frame[node]!];
+        const shown = chosen.peek();
+        if (calls === undefined) return;
+        if (frame !== undefined && isChosen("function", frame.function)) chooseCall(calls, node);
+        else if (frame === undefined && shown?.figures !== undefined) choose({ kind: shown.kind, id: shown.id, frame: shown.frame });
+    }, [calls, node]);
+}
+
+/* What can be done with the chosen call; its caller is chosen where the call is gone then. */
+export function callActions(calls: Calls | undefined, node: number): Action[] {
+    const frame = calls?.frames[calls.tree.frame[node]!];
+    if (calls === undefined || frame === undefined) return [];
+    const group = "The chosen call";
+    const leave = () => chooseCall(calls, Math.max(calls.tree.parent[node]!, 0));
+    const take = (kind: "merge" | "hide") => batch(() => {
+        addTransform(kind, frame.function);
+        leave();
+    });
+    return [
+        { group, title: "Only paths through it", keys: ["Shift+Enter"], run: () => showOnly(frame.function) },
+        { group, title: "Merge it into its callers", keys: ["m"], run: () => take("merge") },
+        { group, title: "Hide it and all below", keys: ["h"], run: () => take("hide") },
+        { group, title: "Collapse its library", keys: ["c"], run: () => addTransform("collapse", frame.module) },
+    ];
+}
+
+/* Of a tree that transforms cannot be done to, `fixed`. */
+export function callMenu(calls: Calls, node: number, zoom?: () => void, fixed = false): MenuItem[] {
+    const frame = calls.frames[calls.tree.frame[node]!];
+    if (frame === undefined) return [];
+    return [
+        ...(zoom === undefined ? [] : [{ label: "Zoom", key: "Enter", run: zoom }]),
+        { label: "Callers and callees", key: "s", run: () => openSandwich(frame.function) },
+        ...(frame.file === undefined ? [] : [{ label: "Source", key: "o", run: () => openSource(frame) }]),
+        { label: "Only paths through it", key: "Shift+Enter", run: () => showOnly(frame.function) },
+        { label: "Call paths through it", run: () => go(viewChange("paths", through(frame.function))) },
+        ...(fixed ? [] : [
+            { label: "Merge into its callers", key: "m", run: () => addTransform("merge", frame.function) },
+            { label: "Hide it and all below", key: "h", run: () => addTransform("hide", frame.function) },
+            { label: `Collapse ${shortModule(frame.module)}`, key: "c", run: () => addTransform("collapse", frame.module) },
+        ]),
+        { label: "Copy its name", run: () => void navigator.clipboard?.writeText(frame.function) },
+    ];
+}
+
+/* The next call that was found, the widest first on each level; back to the first after the last. */
+export function nextFound(found: Found, node: number, step: 1 | -1): number {
+    const size = found.hit.length;
+    for (let i = 1; i <= size; i++) {
+        const at = (node + step * i + size * 2) % size;
+        if (found.hit[at] === 1) return at;
+    }
+    return node;
+}
+
+/* What flame graph and call tree have in common: the tree, what is looked for in it, the chosen call (call=MARK in the
+ * address). walk: goes to a call that was found. */
+export function useCallView(walk: (calls: Calls, node: number) => void) {
+    const { asked, calls } = useCalls();
+    const searched = useSearch(calls);
+    const mark = param("call") ?? "";
+    const call = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, mark)), [calls, mark]);
+    useFigures(calls, call);
+    const walkFound = (from: number, step: 1 | -1) => {
+        if (calls !== undefined && searched?.found != null && searched.found.count > 0) walk(calls, nextFound(searched.found, from, step));
+    };
+    const foundActions = (group: string): Action[] => (searched === null ? [] : [
+        { group, title: "Next call that was found", keys: ["n"], run: () => walkFound(call, 1) },
+        { group, title: "Previous call that was found", keys: ["Shift+N"], run: () => walkFound(call, -1) },
+    ]);
+    return { asked, calls, searched, call, walkFound, foundActions };
+}
+export type CallViewState = ReturnType<typeof useCallView>;
 
 /* Why a tree has nothing in it. */
 export function nothingText(): string {

@@ -8,12 +8,11 @@ import * as format from "../format";
 import { endText, sources } from "../session";
 import type { Found, Source } from "../types";
 import { href, isFile, sourceId } from "../url";
-import type { View } from "./index";
 import { foundText, openFound, programText, useSources } from "./found";
 
 const KINDS: Record<string, string> = { profile: "profile", recording: "recording", run: "run of several processes", live: "running program" };
 
-function Files() {
+export default function Files() {
     const { data, error, again } = useSources();
     const opened = sources.value;
     const found = (data?.found ?? []).filter((one) => one.source === undefined);
@@ -89,5 +88,3 @@ export function agoText(ms: number): string {
     if (ms < 86_400_000) return `${format.items(Math.floor(ms / 3_600_000), "hour")} ago`;
     return `${format.items(Math.floor(ms / 86_400_000), "day")} ago`;
 }
-
-export const view: View = { Component: Files };

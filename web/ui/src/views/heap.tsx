@@ -2,15 +2,16 @@
 // views/heap.tsx: where the blocks lie: a map of addresses at one moment, the heap over time to choose that moment from,
 // pages by how full they are, holes, and who keeps nearly empty pages.
 //
-// The moment is the filter `at`: all views are then about it. Without one this view is about when most lay unused. While it is dragged, `moment` stands in the address: the map
-// then comes from the coarse history (snapped), and is exact when the slider is let go. start, end: a part of the
-// addresses; cell: the cell that is chosen; part: the table below.
+// The moment is the filter `at`: all views are then about it. Without one this view is about when most lay unused. While
+// it is dragged, `moment` stands in the address: the map then comes from the coarse history (snapped), and is exact when
+// the slider is let go. start, end: a part of the addresses; cell: the cell that is chosen; part: the table below.
 import { useMemo, useRef } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
-import { choose, isChosen } from "../chosen";
+import { hashOf, ofPaths } from "../chosen";
+import { Bars } from "../components/Bars";
 import { bytesText } from "../components/Cells";
-import { Chart, spellKind } from "../components/Chart";
+import { Chart } from "../components/Chart";
 import { Choice } from "../components/Choice";
 import { HeapMap } from "../components/HeapMap";
 import { Split } from "../components/Split";
@@ -19,49 +20,26 @@ import { DataTable } from "../components/Table";
 import { addressRange, cellRange, type HeapModel, hex, placeOf, refined, zoomed } from "../draw/heapmap";
 import * as format from "../format";
 import { viewChange } from "../links";
-import { cell, pathFrames, type Row } from "../rows";
+import { largestIn, numberCell, type Row, rowsOf, textCell, useRows } from "../rows";
 import { useMarks, useWhole } from "../summaries";
-import type { Table } from "../types";
+import type { Heap as HeapAnswer, HeapHistory, Table } from "../types";
 import { go, href, param, place } from "../url";
-import { markText, parseTime } from "../window";
-import { useSortedRows } from "./functions";
-import type { View } from "./index";
+import { markText, NO_WINDOW, parseTime } from "../window";
 
-interface HeapAnswer {
-    at_ns: number;
-    live_bytes: number;
-    live_blocks?: number;
-    slack_bytes?: number;
-    holes?: number;
-    holes_bytes: number;
-    pages: number;
-    nearly_empty_pages?: number;
-    cell_bytes: number;
-    regions: { start: string; end: string; name?: string; live_bytes?: number; blocks?: number; cells: number[] }[];
-}
-interface HeapHistory {
-    time_ns: number[];
-    live: number[];
-    resident: (number | null)[];
-    spread: number[];
-    holes: number[];
-    most: { time_ns: number; unused_bytes: number; live_bytes: number };
-}
 const CELLS = 6000; // more than fit a screen at once
 type Opens = { at?: string };
-const ALL_TIME = { at: null, from: null, to: null, between: null };
 
-function Heap() {
+export default function Heap() {
     const moment = param("moment");
     const shape = { cells: CELLS, start: param("start"), end: param("end") };
-    const isGiven = moment !== null || Object.keys(ALL_TIME).some((name) => param(name) !== null);
-    const history = useAnswer<HeapHistory>(isGiven ? null : "heap/history", ALL_TIME);
+    const isGiven = moment !== null || Object.keys(NO_WINDOW).some((name) => param(name) !== null);
+    const history = useAnswer<HeapHistory>(isGiven ? null : "heap/history", NO_WINDOW);
     const most = history.data?.most.time_ns;
     // Where no moment is given it is that at which most lay unused: at the end the heap is emptiest.
     const opens: Opens = isGiven || most === undefined || most === 0 ? {} : { at: format.time(most) };
     const ready = isGiven || history.data !== undefined || history.state === "failed";
     const exact = useAnswer<HeapAnswer>(moment === null && ready ? "heap" : null, { ...shape, ...opens }, { main: true });
-    const coarse = useAnswer<HeapAnswer>(moment === null ? null : "heap", { ...shape, moment, ...ALL_TIME }, { main: moment !== null });
+    const coarse = useAnswer<HeapAnswer>(moment === null ? null : "heap", { ...shape, moment, ...NO_WINDOW }, { main: moment !== null });
     const shown = moment === null ? exact : coarse;
     return (
         <div class="panel heap-view">
@@ -86,7 +64,7 @@ function Heap() {
 function Scrubber({ at, wanted }: { at: number | undefined; wanted: boolean }) {
     const begun = useRef(false);
     begun.current ||= wanted;
-    const history = useAnswer<HeapHistory>(begun.current ? "heap/history" : null, ALL_TIME);
+    const history = useAnswer<HeapHistory>(begun.current ? "heap/history" : null, NO_WINDOW);
     const whole = useWhole();
     const marks = useMarks(whole.data?.has["marks"]);
     return (
@@ -118,7 +96,7 @@ function History({ data, at, marks, maximum, duration }: HistoryProps) {
     /* One entry in the history for a whole drag. */
     const settle = (ns: number, name?: string) => {
         go({ set: { moment: null } }, "replace");
-        go({ set: { ...ALL_TIME, at: name ?? markText(marks, ns) ?? format.time(ns), moment: null } });
+        go({ set: { ...NO_WINDOW, at: name ?? markText(marks, ns) ?? format.time(ns), moment: null } });
     };
     const step = (by: number) => {
         const index = data.time_ns.findLastIndex((time) => time <= now);
@@ -130,9 +108,8 @@ function History({ data, at, marks, maximum, duration }: HistoryProps) {
         { group: "Heap", title: "A little later", keys: ["."], run: () => step(Math.max(1, Math.round(data.time_ns.length / 100))) },
         { group: "Heap", title: "When the most lay unused", run: () => settle(data.most.time_ns) },
         { group: "Heap", title: "At the maximum", run: () => settle(maximum ?? 0, "peak") },
-        { group: "Heap", title: "At the end", run: () => go({ set: { ...ALL_TIME, at: "end", moment: null } }) },
+        { group: "Heap", title: "At the end", run: () => go({ set: { ...NO_WINDOW, at: "end", moment: null } }) },
     ]);
-    const chartMarks = useMemo(() => [{ time_ns: now, label: "shown", kind: "maximum" as const }], [now]);
     const series = [
         { label: "pages with blocks", values: data.spread, kind: "bytes" as const, colour: "--series-2" },
         { label: "held", values: data.live, kind: "bytes" as const, colour: "--series-1", fill: true },
@@ -140,17 +117,17 @@ function History({ data, at, marks, maximum, duration }: HistoryProps) {
     ];
     return (
         <div class="chart-box">
-            <Chart label="The heap over time" height={92} time={data.time_ns} series={series} marks={chartMarks} onPick={(ns) => settle(ns)} />
+            <Chart label="The heap over time" height={92} time={data.time_ns} series={series} mark={now} onPick={(ns) => settle(ns)} />
             <div class="scrub">
                 <input type="range" min={data.time_ns[0] ?? 0} max={end} step={Math.max(1, Math.round(end / 1000))} value={now} aria-label="Moment that the map shows"
-                    aria-valuetext={spellKind("duration", now)}
+                    aria-valuetext={format.duration(now)}
                     onInput={(event) => scrub(Number(event.currentTarget.value))} onChange={(event) => settle(Number(event.currentTarget.value))} />
             </div>
             <div class="toolbar scrub-line">
                 <span>At <b class="number">{format.duration(now)}</b></span>
                 <button type="button" class="small" onClick={() => settle(maximum ?? 0, "peak")}>Maximum</button>
                 <button type="button" class="small" onClick={() => settle(data.most.time_ns)} title={`${bytesText(data.most.unused_bytes)} lay unused on pages with blocks`}>Most unused</button>
-                <button type="button" class="small" onClick={() => go({ set: { ...ALL_TIME, at: "end", moment: null } })}>End</button>
+                <button type="button" class="small" onClick={() => go({ set: { ...NO_WINDOW, at: "end", moment: null } })}>End</button>
                 <span class="muted hint">Drag the slider, or <kbd>,</kbd> <kbd>.</kbd></span>
             </div>
         </div>
@@ -159,7 +136,7 @@ function History({ data, at, marks, maximum, duration }: HistoryProps) {
 
 /* ---- The map ---- */
 
-export function modelOf(data: Pick<HeapAnswer, "regions" | "cell_bytes">): HeapModel {
+function modelOf(data: Pick<HeapAnswer, "regions" | "cell_bytes">): HeapModel {
     return {
         step: data.cell_bytes,
         regions: data.regions.map((region) => ({
@@ -250,24 +227,17 @@ function Parts({ wanted, opens }: { wanted: boolean; opens: Opens }) {
 
 function PartTable({ part, opens }: { part: Part; opens: Opens }) {
     const share = SORTS[part];
-    const rows = useSortedRows(`heap/${part}`, { ...opens }, share === undefined ? {} : { sort: share, order: "desc" });
-    const hash = (row: Row) => String(cell(row, "hash") ?? "");
-    const select = (row: Row) => {
-        if (part === "holes" || part === "regions") {
-            const start = BigInt(String(cell(row, "start")));
-            const end = BigInt(String(cell(row, "end")));
-            if (part === "regions") go({ set: { start: hex(start), end: hex(end), cell: null } });
-            else go({ set: { cell: hex(start) } }, "replace");
-        } else choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] });
+    const rows = useRows(`heap/${part}`, { ...opens }, share === undefined ? {} : { sort: share, order: "desc" });
+    const isPlace = part === "holes" || part === "regions";
+    const show = (row: Row) => {
+        const [start, end] = [textCell(row, "start"), textCell(row, "end")].map((text) => hex(BigInt(text)));
+        if (part === "regions") go({ set: { start, end, cell: null } });
+        else go({ set: { cell: start } }, "replace");
     };
     return (
         <DataTable label={PARTS.find(([id]) => id === part)?.[1] ?? ""} rows={rows} {...(share === undefined ? {} : { share: { column: share } })} empty={EMPTY[part]}
             columns={rows.columns.filter((one) => one.name !== "hash").map((one) => (one.name === "name" ? { name: "name", render: (_: Row, value: unknown) => (value === null ? "anonymous" : String(value)) } : one.name))}
-            selected={(row) => hash(row) !== "" && isChosen("path", hash(row))} onSelect={select}
-            onOpen={(row) => {
-                if (part === "holes" || part === "regions") select(row);
-                else go(viewChange("blocks", { path: hash(row), ...opens }));
-            }} />
+            selected={ofPaths.selected} onSelect={isPlace ? show : ofPaths.onSelect} onOpen={isPlace ? show : (row) => go(viewChange("blocks", { path: hashOf(row), ...opens }))} />
     );
 }
 
@@ -276,30 +246,23 @@ function Pages({ opens }: { opens: Opens }) {
     const asked = useAnswer<Table>("heap/pages", { limit: 100, ...opens });
     return (
         <States of={asked} empty={asked.data?.rows.length === 0 ? EMPTY.pages : undefined}>
-            {(table) => {
-                const at = (row: readonly unknown[], name: string) => Number(row[table.columns.findIndex((column) => column.name === name)] ?? 0);
-                const most = table.rows.reduce((max, row) => Math.max(max, at(row, "pages")), 1);
-                return (
-                    <div class="card size-rows" tabIndex={0} role="region" aria-label="Pages by fullness">
-                        <table class="bars">
-                            <thead class="hidden"><tr><th scope="col">In use</th><th scope="col">Bar</th><th scope="col">Pages</th><th scope="col">Bytes</th><th scope="col">Share</th></tr></thead>
-                            <tbody>
-                                {table.rows.map((row) => (
-                                    <tr key={at(row, "from_percent")}>
-                                        <th scope="row" class="number">{at(row, "from_percent")} to {at(row, "to_percent")}% in use</th>
-                                        <td class="bars-bar"><span style={{ width: `${(100 * at(row, "pages")) / most}%` }} /></td>
-                                        <td class="number">{format.items(at(row, "pages"), "page")}</td>
-                                        <td class="number muted">{bytesText(at(row, "pages") * 4096)}</td>
-                                        <td class="number muted">{format.percent(at(row, "percent"), 100)}</td>
-                                    </tr>
-                                ))}
-                            </tbody>
-                        </table>
-                    </div>
-                );
-            }}
+            {(table) => (
+                <div class="card size-rows" tabIndex={0} role="region" aria-label="Pages by fullness">
+                    <Bars head={["In use", "Bar", "Pages", "Bytes", "Share"]} rows={rowsOf(table).map((row) => {
+                        const from = numberCell(row, "from_percent"), pages = numberCell(row, "pages");
+                        return {
+                            key: from, name: `${from} to ${numberCell(row, "to_percent")}% in use`, share: pages / Math.max(1, largestIn(table, "pages")),
+                            cells: (
+                                <>
+                                    <td class="number">{format.items(pages, "page")}</td>
+                                    <td class="number muted">{bytesText(pages * 4096)}</td>
+                                    <td class="number muted">{format.percent(numberCell(row, "percent"), 100)}</td>
+                                </>
+                            ),
+                        };
+                    })} />
+                </div>
+            )}
         </States>
     );
 }
-
-export const view: View = { Component: Heap };

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
-// views/index.ts: the views, in the order of the tabs. A view is a module of this folder that exports
-// `view: View = { Component }`; it is fetched when it is first opened.
+// views/index.ts: the views, in the order of the tabs. A view is a module of this folder whose default is its component; it
+// is fetched when it is first opened.
 //
 // - key: the digit that opens it, and a letter where it has one.
 // - needs: what the file must have (Summary.has): without it the tab says why it is empty.
-// - primary: stands in the row of tabs; the others under "More".
 // Styles of views stand in views/graphs.css and views/tables.css (one style sheet for the page: chunks have none).
 import type { ComponentType } from "preact";
 
-export interface View {
-    Component: ComponentType;
-}
 export interface ViewEntry {
     id: string;
     title: string;
@@ -20,7 +16,7 @@ export interface ViewEntry {
     needs: "model" | "events" | "live" | "processes";
     metric?: boolean; // the metric chooser means something in it
     unsaved?: boolean; // needs single blocks or other files, which a saved page does not have
-    load: () => Promise<{ view: View }>;
+    load: () => Promise<{ default: ComponentType }>;
 }
 
 /* What a saved page has no data for is not in it, either: frame/Rail.tsx says which command shows it. */

@@ -7,28 +7,24 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
-import { choose, isChosen } from "../chosen";
+import { functionOf, hashOf, ofPaths } from "../chosen";
 import { bytesText, changeText } from "../components/Cells";
 import { IconButton } from "../components/Icon";
 import { States } from "../components/States";
 import { DataTable } from "../components/Table";
 import * as format from "../format";
 import { viewChange } from "../links";
-import { cell, pathFrames, type Row } from "../rows";
-import { endText, paused, source } from "../session";
+import { cell, numberCell, type Row, rowsOf, textCell, useSortedTable, useTableRows } from "../rows";
+import { endText, openSource, paused, source } from "../session";
 import { useSelected } from "../summaries";
-import type { Ended, Summary, Table } from "../types";
+import type { Cell, Column, Ended, Summary, Table } from "../types";
 import { flag, go, href, sourceId } from "../url";
 import { foundText, openFound, programText, useSources } from "./found";
-import { growthOf, type Snapshot, snapshotOf } from "./growth";
-import type { View } from "./index";
-import { useSortedTable } from "./sorted";
-import { Together } from "./together";
 
 const PATHS = 20_000;
 const marks = signal<Readonly<Record<string, Snapshot>>>({});
 
-function Live() {
+export default function Live() {
     const id = `${sourceId.value}${flag("all-processes") ? " and others" : ""}`;
     const isLive = source.value?.live === true;
     const summary = useSelected();
@@ -94,16 +90,102 @@ function Tile({ title, value, more }: { title: string; value: string; more: stri
     return <li class="tile"><span class="tile-title">{title}</span><span class="tile-value">{value}</span><span class="tile-more">{more}</span></li>;
 }
 
+/* ---- What grew since the mark ---- */
+
+interface Held {
+    bytes: number;
+    blocks: number;
+    allocations: number;
+}
+interface Snapshot extends Held {
+    at_ns: number;
+    paths: ReadonlyMap<string, Held>;
+    isWhole: boolean; // of all paths: one that is missing held nothing
+}
+const heldOf = (row: Row): Held => ({ bytes: numberCell(row, "live_bytes"), blocks: numberCell(row, "live_blocks"), allocations: numberCell(row, "allocations") });
+
+export function snapshotOf(table: Table, totals: Omit<Snapshot, "paths" | "isWhole">): Snapshot {
+    return { ...totals, paths: new Map(rowsOf(table).map((row) => [hashOf(row), heldOf(row)])), isWhole: table.rows.length >= table.total };
+}
+
+const COLUMNS: readonly Column[] = [
+    { name: "grew_bytes", heading: "grew by", kind: "signed", about: "Bytes held now, less those held at the mark" },
+    { name: "grew_blocks", heading: "blocks", kind: "count", about: "Blocks held now, less those held at the mark" },
+    { name: "live_bytes", heading: "holds", kind: "bytes", about: "Bytes held now" },
+    { name: "live_blocks", heading: "in blocks", kind: "count" },
+    { name: "allocations", heading: "allocations since", kind: "count" },
+    { name: "hash", heading: "hash", kind: "hash" },
+    { name: "path", heading: "call path", kind: "path" },
+];
+
+/* Paths that grew or shrank, or allocated; those whose part at the mark is not known are left out. */
+export function growthOf(now: Table, mark: Snapshot): Table {
+    const rows: Cell[][] = [];
+    for (const row of rowsOf(now)) {
+        const before = mark.paths.get(hashOf(row)) ?? (mark.isWhole ? { bytes: 0, blocks: 0, allocations: 0 } : undefined);
+        if (before === undefined) continue;
+        const held = heldOf(row);
+        const grew = held.bytes - before.bytes, since = held.allocations - before.allocations;
+        if (grew === 0 && since === 0) continue;
+        rows.push([grew, held.blocks - before.blocks, held.bytes, held.blocks, since, cell(row, "hash"), cell(row, "path")]);
+    }
+    return { ...now, columns: [...COLUMNS], rows, total: rows.length };
+}
+
 function Growth({ now, mark }: { now: Table; mark: Snapshot }) {
     const table = useMemo(() => growthOf(now, mark), [now, mark]);
     const rows = useSortedTable(table, { sort: "grew_bytes", order: "desc" });
-    const hash = (row: Row) => String(cell(row, "hash") ?? "");
     return (
         <DataTable label="Call paths that grew" rows={rows} share={{ column: "grew_bytes" }} empty="No call path allocated or freed anything since the mark."
             columns={[{ name: "grew_bytes", width: "7rem" }, { name: "grew_blocks", width: "6rem" }, { name: "live_bytes", width: "6.5rem" }, { name: "live_blocks", width: "6.5rem" }, { name: "allocations", width: "9rem" }, "path"]}
-            selected={(row) => isChosen("path", hash(row))} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
-            onOpen={(row) => go(viewChange("flame", { path: hash(row), metric: "leaked" }))} />
+            {...ofPaths} onOpen={(row) => go(viewChange("flame", { path: hashOf(row), metric: "leaked" }))} />
     );
+}
+
+/* ---- Other programs ---- */
+
+const FUNCTIONS = 100;
+const MOST = 1000;
+const SHOWN = 5;
+const ALL = { process: null, "all-processes": true };
+
+/* A program that has started others: what each of them holds now, the sum, and the functions that hold most of it. Nothing
+ * is shown where it runs alone. */
+function Together() {
+    const running = useAnswer<Table>("running", { limit: MOST }, { plain: true });
+    return running.data !== undefined && running.data.total > 1 ? <Processes running={running.data} /> : null;
+}
+
+function Processes({ running }: { running: Table }) {
+    const sum = useAnswer<Summary>("", ALL, { plain: true });
+    const functions = useAnswer<Table>("functions", { ...ALL, metric: "leaked", sort: "self", order: "desc", limit: FUNCTIONS }, { plain: true });
+    const processes = useTableRows(running, { sort: "live_bytes" });
+    const holders = useTableRows(functions.data, { sort: "self" }, functions);
+    const isShown = flag("all-processes");
+    const name = (row: Row) => `${textCell(row, "name")} (${textCell(row, "pid")})`;
+    return (
+        <section class="card together" aria-label="All processes that run now">
+            <div class="card-head">
+                <h2>{format.items(running.total, "process")} run and hold {sum.data === undefined ? "…" : <b title={`${format.count(sum.data.totals.live_bytes)} bytes`}>{bytesText(sum.data.totals.live_bytes)}</b>} together</h2>
+                <span class="space" />
+                {sum.error !== undefined && <span class="failed" role="alert">{sum.error.message}</span>}
+                <a class="button small" href={href({ set: { ...ALL, "all-processes": isShown ? null : true } })}>{isShown ? "This process alone" : "All views of them together"}</a>
+            </div>
+            <div class="together-tables">
+                <DataTable label="Processes that run" rows={processes} share={{ column: "live_bytes" }} fit={SHOWN}
+                    columns={[{ name: "name", heading: "Process", render: (row) => <b>{name(row)}</b> }, { name: "live_bytes", heading: "Holds now" }]}
+                    onOpen={(row) => void openProcess(numberCell(row, "pid")).catch(() => undefined)} />
+                <DataTable label="Functions that hold most of all" rows={holders} share={{ column: "self" }} fit={SHOWN}
+                    columns={["function", { name: "self", heading: "Holds now" }]}
+                    onOpen={(row) => go(viewChange("sandwich", { ...ALL, metric: "leaked", focus: functionOf(row)?.function ?? null }))} />
+            </div>
+        </section>
+    );
+}
+
+async function openProcess(pid: number): Promise<void> {
+    const opened = await openSource({ pid });
+    go({ only: true, set: { r: String(opened.id) } });
 }
 
 /* Others that run with MemTrace, or were killed and left their numbers. */
@@ -120,5 +202,3 @@ function Programs() {
         </nav>
     );
 }
-
-export const view: View = { Component: Live };

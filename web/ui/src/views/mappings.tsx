@@ -5,25 +5,22 @@
 // all: mappings that are gone, too. measure: what the chart shows. chosen: the mapping at the right, with its history.
 import { useMemo } from "preact/hooks";
 import { useActions } from "../actions";
-import { choose, isChosen } from "../chosen";
+import { choose, isChosen, ofPaths } from "../chosen";
 import { shortModule } from "../components/Cells";
 import { Choice } from "../components/Choice";
 import { Split } from "../components/Split";
-import { StackChart } from "../components/StackChart";
+import { layersOf, type Sample, StackChart } from "../components/StackChart";
 import { DataTable } from "../components/Table";
-import { layersOf, type Sample } from "../draw/stack";
 import * as format from "../format";
 import type { FilterName } from "../openapi";
 import { viewChange } from "../links";
 import { useQuery } from "../query";
-import { cell, columnIndex, pathFrames, type Row } from "../rows";
+import { cell, rowsOf, numberCell, type Row, textCell, useRows } from "../rows";
 import { useWhole } from "../summaries";
-import type { Cell, Column, Table } from "../types";
+import type { Cell, Table } from "../types";
 import { filterQuery, flag, go, href, isFile, param } from "../url";
-import { useSortedRows } from "./functions";
-import type { View } from "./index";
 
-function Mappings() {
+export default function Mappings() {
     const whole = useWhole();
     if (whole.data === undefined) return null;
     return whole.data.has["events"] === false ? <Mappers /> : <OfProcess />;
@@ -43,7 +40,7 @@ const LAYERS = 6;
 const OF_MAPPINGS: readonly FilterName[] = ["mapping", "mapping-permissions", "mapping-peak-rss"];
 
 /* "libc.so.6", "heap", "anonymous" */
-export function mappingName(name: Cell): string {
+function mappingName(name: Cell): string {
     if (name === null || name === "") return "anonymous";
     const text = String(name);
     if (/\/memtrace-\d+\/[\d.]+\.mtp$/.test(text)) return "MemTrace itself";
@@ -52,8 +49,8 @@ export function mappingName(name: Cell): string {
 
 function OfProcess() {
     const all = flag("all");
-    const rows = useSortedRows("mappings", { all }, { sort: "rss", order: "desc", main: true });
-    const id = (row: Row) => String(cell(row, "id"));
+    const rows = useRows("mappings", { all }, { sort: "rss", order: "desc", main: true });
+    const id = (row: Row) => textCell(row, "id");
     const setAll = (value: boolean) => go({ set: { all: value } });
     useActions([{ group: "Mappings", title: "Also mappings that are gone, or not", keys: ["g"], run: () => setAll(!all) }]);
     const columns = [
@@ -122,25 +119,20 @@ function OverTime() {
 }
 function samplesOf(table: Table | undefined): Sample[] {
     if (table === undefined) return [];
-    const [time, name, bytes] = ["time", "name", "bytes"].map((one) => columnIndex(table, one)) as [number, number, number];
-    return table.rows.map((row) => ({ time: Number(row[time] ?? 0), name: mappingName(row[name] ?? null), value: Number(row[bytes] ?? 0) }));
+    return rowsOf(table).map((row) => ({ time: numberCell(row, "time"), name: mappingName(cell(row, "name")), value: numberCell(row, "bytes") }));
 }
 
 /* ---- Of a profile ---- */
 
 function Mappers() {
-    const rows = useSortedRows("mappings", {}, { sort: "live_bytes", order: "desc", main: true });
-    const hash = (row: Row) => String(cell(row, "hash") ?? "");
-    const shown = rows.columns.filter((one: Column) => one.name !== "hash").map((one) => one.name);
+    const rows = useRows("mappings", {}, { sort: "live_bytes", order: "desc", main: true });
+    const shown = rows.columns.filter((one) => one.name !== "hash").map((one) => one.name);
     return (
         <div class="panel">
             <p class="line">Who mapped memory. A profile does not ask the kernel what is resident of each mapping; a recording does, over time: <span class="code">memtrace record -- PROGRAM</span></p>
             <div class="grow">
-                <DataTable label="Mappings" rows={rows} columns={shown} share={{ column: "live_bytes" }} selected={(row) => isChosen("path", hash(row))} empty="The program mapped nothing by itself."
-                    onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })} />
+                <DataTable label="Mappings" rows={rows} columns={shown} share={{ column: "live_bytes" }} empty="The program mapped nothing by itself." {...ofPaths} />
             </div>
         </div>
     );
 }
-
-export const view: View = { Component: Mappings };

@@ -18,7 +18,8 @@ export interface NoteCell {
 }
 
 let count = 0;
-export const newId = (): string => `c${Date.now().toString(36)}${(++count).toString(36)}`;
+const newId = (): string => `c${Date.now().toString(36)}${(++count).toString(36)}`;
+export const textCell = (text: string): NoteCell => ({ id: newId(), kind: "text", text });
 export const sqlCell = (text: string, chart?: ChartWish): NoteCell => ({ id: newId(), kind: "sql", text, ...(chart === undefined ? {} : { chart }) });
 
 /* ---- Kept ---- */
@@ -180,7 +181,7 @@ export function firstCells(hasEvents: boolean): NoteCell[] {
     const [paths, time] = STARTERS;
     const blocks = STARTERS[3];
     return [
-        { id: newId(), kind: "text", text: "# Questions of your own\nEvery allocation, call path and thread is a row. **Ctrl-Enter** runs a cell, **Escape** cancels it; double-click text to change it. Filters and the window above hold here, too. The notebook is kept in this browser." },
+        textCell("# Questions of your own\nEvery allocation, call path and thread is a row. **Ctrl-Enter** runs a cell, **Escape** cancels it; double-click text to change it. Filters and the window above hold here, too. The notebook is kept in this browser."),
         sqlCell(paths?.sql ?? "", { type: "table" }),
         sqlCell(time?.sql ?? "", time?.chart),
         ...(hasEvents && blocks !== undefined ? [sqlCell(blocks.sql, blocks.chart)] : []),

@@ -7,16 +7,51 @@ import { States } from "../components/States";
 import { DataTable } from "../components/Table";
 import * as format from "../format";
 import { viewChange } from "../links";
-import { cell, numberCell, type Row, type Rows, useTableRows } from "../rows";
+import { cell, largestIn, numberCell, type Row, type Rows, rowsOf, textCell, useTableRows } from "../rows";
 import { shortModule } from "../components/Cells";
 import type { Cell, Table } from "../types";
 import { flag, go, href, param } from "../url";
-import type { View } from "./index";
-import { processTree } from "./processtree";
 
 const MOST = 20_000;
 
-function Processes() {
+interface TreeRow {
+    cells: Cell[];
+    depth: number;
+    isImage: boolean; // what the process above it became
+}
+
+/* In the order in which they began: who forked whom, and what a process became by exec (another image of the same number,
+ * one after the other). */
+export function processTree(table: Table): TreeRow[] {
+    const sorted = rowsOf(table).sort((a, b) => numberCell(a, "start_ns") - numberCell(b, "start_ns") || numberCell(a, "image") - numberCell(b, "image"));
+    const byPid = groupedBy(sorted, (row) => textCell(row, "pid"));
+    const isRoot = (pid: string, parent: string) => parent === pid || !byPid.has(parent);
+    const parentOf = (pid: string) => textCell(byPid.get(pid)![0]!, "parent_pid");
+    const roots = [...byPid.keys()].filter((pid) => isRoot(pid, parentOf(pid)));
+    const children = groupedBy([...byPid.keys()].filter((pid) => !roots.includes(pid)), parentOf);
+    const rows: TreeRow[] = [];
+    const seen = new Set<string>();
+    const walk = (pid: string, depth: number) => {
+        if (seen.has(pid)) return; // numbers may have been used again
+        seen.add(pid);
+        byPid.get(pid)?.forEach(({ cells }, index) => rows.push({ cells, depth, isImage: index > 0 }));
+        for (const child of children.get(pid) ?? []) walk(child, depth + 1);
+    };
+    // After the roots, parents that are each other's children: numbers used again.
+    for (const pid of [...roots, ...byPid.keys()]) walk(pid, 0);
+    return rows;
+}
+function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+    const groups = new Map<string, T[]>();
+    for (const item of items) {
+        const group = groups.get(keyOf(item));
+        if (group === undefined) groups.set(keyOf(item), [item]);
+        else group.push(item);
+    }
+    return groups;
+}
+
+export default function Processes() {
     const asked = useAnswer<Table>("processes", { limit: MOST }, { plain: true, main: true });
     return (
         <States of={asked} empty={asked.data?.rows.length === 0 ? "This file is of one process. For all that a program starts: memtrace record --children all -- PROGRAM" : undefined}>
@@ -30,8 +65,8 @@ function Tree({ table }: { table: Table }) {
     const ordered = useMemo<Table>(() => ({ ...table, rows: tree.map((row) => row.cells) }), [tree]);
     // The order is the tree's: it cannot be sorted.
     const rows: Rows = { ...useTableRows(ordered), sort: undefined, setSort: undefined };
-    const end = tree.reduce((most, row) => Math.max(most, Number(row.cells[table.columns.findIndex((one) => one.name === "end_ns")] ?? 0)), 1);
-    const pid = (row: Row) => String(cell(row, "pid"));
+    const end = Math.max(1, largestIn(table, "end_ns"));
+    const pid = (row: Row) => textCell(row, "pid");
     const name = (row: Row) => {
         const { depth = 0, isImage = false } = tree[row.index] ?? {};
         const program = String(cell(row, "name") ?? shortModule(String(cell(row, "program") ?? "?")));
@@ -76,5 +111,3 @@ function Tree({ table }: { table: Table }) {
         </div>
     );
 }
-
-export const view: View = { Component: Processes };

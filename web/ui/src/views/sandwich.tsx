@@ -5,31 +5,18 @@ import { batch } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "../ask";
 import { Chart } from "../components/Chart";
-import { FrameText, shortFunction } from "../components/Cells";
+import { changeText, FrameText, shortFunction, spellKind } from "../components/Cells";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { choose, chosen as inspected } from "../chosen";
 import { markOf, nodeMarked } from "../draw/calltree";
 import * as format from "../format";
-import type { Frame, Timeline, Tree } from "../types";
-import { go, href, metric, param, params } from "../url";
-import { exactly, openSource, viewChange } from "../links";
-import { type Calls, callsOf, sideHeading, showOnly, unitChange, unitText, weightHere } from "./calls";
-import { callMenu } from "./flame";
+import type { Callers, Timeline, Tree } from "../types";
+import { go, href, metric, param } from "../url";
+import { exactly, openSource, through, viewChange } from "../links";
+import { type Calls, callMenu, callsOf, sideHeading, showOnly, weightHere } from "./calls";
 import { FlameBox } from "./FlameBox";
 import { FunctionTable } from "./functions";
-import type { View } from "./index";
-
-interface CallersAnswer {
-    focus: Frame;
-    main: number;
-    side: number;
-    self: number;
-    base_main?: number; // of a difference: the other side
-    base_self?: number;
-    callers: Tree;
-    callees: Tree;
-}
 
 /* What the address names, or what the inspector is about. */
 function focusHere(): string | null {
@@ -39,13 +26,13 @@ function focusHere(): string | null {
     return what?.kind === "function" ? what.id : null;
 }
 
-function Sandwich() {
+export default function Sandwich() {
     const focus = focusHere();
     if (focus === null) {
         return (
             <div class="call-view">
                 <p class="hint">Choose a function: Enter or a double click shows who calls it and what it calls.</p>
-                <FunctionTable onOpen={(frame) => go({ set: { focus: frame.function } })} />
+                <FunctionTable onOpen={(name) => go({ set: { focus: name } })} />
             </div>
         );
     }
@@ -53,7 +40,7 @@ function Sandwich() {
 }
 
 function Around({ focus }: { focus: string }) {
-    const asked = useAnswer<CallersAnswer>("callers", { focus, metric: metric.value }, { main: true });
+    const asked = useAnswer<Callers>("callers", { focus, metric: metric.value }, { main: true });
     const weight = weightHere();
     const data = asked.data;
     const callers = useMemo(() => (data === undefined ? undefined : callsOf(data.callers, [], weight, true)), [data, weight]);
@@ -78,7 +65,7 @@ function Nowhere({ focus, note }: { focus: string; note: string | undefined }) {
 }
 
 /* A half that is empty leaves its room to the other. */
-function Both({ focus, answer, callers, callees }: { focus: string; answer: CallersAnswer; callers: Calls; callees: Calls }) {
+function Both({ focus, answer, callers, callees }: { focus: string; answer: Callers; callers: Calls; callees: Calls }) {
     const above = callers.tree.size > 1, below = callees.tree.size > 1;
     const upper = above
         ? <Half label="Callers" title={shortFunction(focus)} calls={callers} upward legend={!below} />
@@ -121,9 +108,8 @@ function Half({ label, title, calls, upward = false, legend }: { label: string; 
     );
 }
 
-function Focus({ answer }: { answer: CallersAnswer }) {
+function Focus({ answer }: { answer: Callers }) {
     const { focus, main, self, side, callees } = answer;
-    const through = [...params("function").filter((one) => one !== exactly(focus.function)), exactly(focus.function)];
     return (
         <div class="focus-bar">
             <div class="focus-name">
@@ -132,7 +118,7 @@ function Focus({ answer }: { answer: CallersAnswer }) {
                     <button type="button" onClick={() => showOnly(focus.function)}>Only paths through it</button>
                     {focus.file !== undefined && <button type="button" onClick={() => openSource(focus)}>Source</button>}
                     {["sizes", "lifetimes", "blocks"].map((view) => (
-                        <a key={view} class="button" href={href(viewChange(view, { function: through }))}>{view[0]!.toUpperCase() + view.slice(1)}</a>
+                        <a key={view} class="button" href={href(viewChange(view, through(focus.function)))}>{view[0]!.toUpperCase() + view.slice(1)}</a>
                     ))}
                     <button type="button" onClick={() => go({ set: { focus: null, chosen: null } })}>Another function</button>
                 </span>
@@ -140,7 +126,7 @@ function Focus({ answer }: { answer: CallersAnswer }) {
             <dl class="focus-figures">
                 <Cost title="With what it calls" value={main} before={answer.base_main} of={callees} />
                 <Cost title="Itself" value={self} before={answer.base_self} of={callees} />
-                <div><dt>{sideHeading(callees)}</dt><dd class="number">{unitText(callees.side_unit, side)}</dd></div>
+                <div><dt>{sideHeading(callees)}</dt><dd class="number">{spellKind(callees.side_unit, side)}</dd></div>
             </dl>
             <Own name={focus.function} />
         </div>
@@ -153,8 +139,8 @@ function Cost({ title, value, before, of }: { title: string; value: number; befo
         <div>
             <dt>{title}</dt>
             <dd class="number">
-                {unitText(of.unit, value)}{" "}
-                <span class="muted">{before === undefined ? format.percent(value, of.total) : unitChange(of.unit, value - before)}</span>
+                {spellKind(of.unit, value)}{" "}
+                <span class="muted">{before === undefined ? format.percent(value, of.total) : changeText(value - before, of.unit)}</span>
             </dd>
         </div>
     );
@@ -175,5 +161,3 @@ function Own({ name }: { name: string }) {
         </div>
     );
 }
-
-export const view: View = { Component: Sandwich };

@@ -2,33 +2,54 @@
 // views/sizes.tsx: how large blocks are: a bar for each power of two, the same over time as a heat map, and by call path.
 // A bar is a link: it adds the filter size. The bars are a table, so they need no twin.
 //
-// measure: what the bars count. brush=ALLOCATED/SIZE is the rectangle in the map, as the values of the two filters.
+// measure: what the bars count. A rectangle in the map becomes the filters allocated and size.
 import { useMemo } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer, type Asked } from "../ask";
-import { choose, isChosen } from "../chosen";
-import { bytesText } from "../components/Cells";
+import { hashOf, ofPaths } from "../chosen";
+import { Bars } from "../components/Bars";
+import { spellKind } from "../components/Cells";
 import { Choice } from "../components/Choice";
-import { HeatMap } from "../components/HeatMap";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { DataTable } from "../components/Table";
-import { ticks, type HeatModel, type HeatRect } from "../draw/heat";
+import type { HeatRect } from "../draw/heat";
 import * as format from "../format";
-import { cell, pathFrames, type Row } from "../rows";
-import type { Table } from "../types";
+import { useSortedTable } from "../rows";
+import type * as Api from "../types";
 import { go, href, param } from "../url";
-import { BrushBar } from "./lifetimes";
-import { useSortedTable } from "./sorted";
-import { classText, sizeBrush, sizeRange, sizeRect, type SizeClass, type TimeBin, used } from "./ranges";
-import type { View } from "./index";
+import { type TimeBin, TimeMap } from "./TimeMap";
 
-interface Sizes {
-    classes: SizeClass[];
-    time?: TimeBin[];
-    counts?: number[][];
-    paths?: Table;
+interface SizeClass {
+    from: number;
+    to: number | null;
+    allocations: number;
+    total_bytes: number;
+    live_blocks: number;
+    live_bytes: number;
 }
+/* From the first class that has blocks to the last one. */
+export function used(classes: readonly SizeClass[]): SizeClass[] {
+    const first = classes.findIndex((one) => one.allocations > 0 || one.live_blocks > 0);
+    const last = classes.findLastIndex((one) => one.allocations > 0 || one.live_blocks > 0);
+    return first < 0 ? [] : classes.slice(first, last + 1);
+}
+export function classText(of: Pick<SizeClass, "from" | "to">): string {
+    if (of.to === null) return `${format.bytes(of.from)} and more`;
+    return of.from === of.to ? format.bytes(of.from) : `${format.bytes(of.from).replace(".0 ", " ")} to ${format.bytes(of.to + 1).replace(".0 ", " ")}`;
+}
+export const sizeRange = (from: number, to: number | null): string => (from === to ? String(from) : `${from}..${to ?? ""}`);
+
+/* As values of the filters allocated and size. */
+export function sizeBrush(rect: HeatRect, time: readonly TimeBin[], classes: readonly SizeClass[]): { allocated: string; size: string } {
+    const to = time[rect.to.column]?.to_ns ?? 0;
+    return {
+        allocated: `${format.time(time[rect.from.column]?.from_ns ?? 0)}..${format.time(rect.to.column === time.length - 1 ? to : to - 1)}`,
+        size: sizeRange(classes[rect.from.row]?.from ?? 0, classes[rect.to.row]?.to ?? null),
+    };
+}
+
+type Sizes = Api.Sizes & { classes: SizeClass[] };
 
 type Measure = "allocations" | "total_bytes" | "live_blocks" | "live_bytes";
 const MEASURES: readonly (readonly [Measure, string, string])[] = [
@@ -38,7 +59,7 @@ const MEASURES: readonly (readonly [Measure, string, string])[] = [
     ["live_bytes", "Live bytes", "What those are together"],
 ];
 
-function SizesView() {
+export default function SizesView() {
     const asked = useAnswer<Sizes>("sizes", { over: "time", per: "path" }, { main: true });
     return (
         <States of={asked} empty={asked.data !== undefined && used(asked.data.classes).length === 0 ? "No block fits all filters." : undefined}>
@@ -60,10 +81,9 @@ function SizesView() {
 function SizeBars({ classes }: { classes: readonly SizeClass[] }) {
     const measure = (MEASURES.find(([id]) => id === param("measure"))?.[0] ?? "allocations") as Measure;
     const shown = used(classes);
-    const isBytes = measure.endsWith("bytes");
+    const kind = measure.endsWith("bytes") ? "bytes" : "count";
     const most = shown.reduce((max, one) => Math.max(max, one[measure]), 0);
     const total = shown.reduce((sum, one) => sum + one[measure], 0);
-    const text = (value: number) => (isBytes ? bytesText(value) : format.count(value));
     useActions(MEASURES.map(([id, title]) => ({ group: "Sizes", title: `Bars: ${title.toLowerCase()}`, run: () => go({ set: { measure: id } }, "replace") })));
     return (
         <section class="panel card size-bars" aria-label="Sizes">
@@ -71,20 +91,16 @@ function SizeBars({ classes }: { classes: readonly SizeClass[] }) {
                 <Choice label="What the bars count" value={measure} options={MEASURES} onChange={(now) => go({ set: { measure: now === "allocations" ? null : now } }, "replace")} />
             </div>
             <div class="size-rows">
-                <table class="bars thin">
-                    <caption class="hidden">{MEASURES.find(([id]) => id === measure)?.[1]} by size; total {text(total)}</caption>
-                    <thead class="hidden"><tr><th scope="col">Size</th><th scope="col">Bar</th><th scope="col">{measure}</th><th scope="col">Share</th></tr></thead>
-                    <tbody>
-                        {shown.map((one) => (
-                            <tr key={one.from}>
-                                <th scope="row"><a href={href({ set: { size: sizeRange(one.from, one.to) } })} title="Only blocks of these sizes">{classText(one)}</a></th>
-                                <td class="bars-bar"><span style={{ width: most > 0 ? `${(100 * one[measure]) / most}%` : "0" }} /></td>
-                                <td class="number" title={isBytes ? `${format.count(one[measure])} bytes` : undefined}>{text(one[measure])}</td>
+                <Bars isThin isText caption={`${MEASURES.find(([id]) => id === measure)?.[1]} by size; total ${spellKind(kind, total)}`} head={["Size", "Bar", measure, "Share"]}
+                    rows={shown.map((one) => ({
+                        key: one.from, name: <a href={href({ set: { size: sizeRange(one.from, one.to) } })} title="Only blocks of these sizes">{classText(one)}</a>, share: one[measure] / most,
+                        cells: (
+                            <>
+                                <td class="number" title={kind === "bytes" ? `${format.count(one[measure])} bytes` : undefined}>{spellKind(kind, one[measure])}</td>
                                 <td class="number muted">{format.percent(one[measure], total)}</td>
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
+                            </>
+                        ),
+                    }))} />
             </div>
         </section>
     );
@@ -92,50 +108,28 @@ function SizeBars({ classes }: { classes: readonly SizeClass[] }) {
 
 /* ---- Over time ---- */
 
-const NO_TIME: TimeBin[] = [];
-
 function SizeMap({ data }: { data: Sizes }) {
     const classes = useMemo(() => used(data.classes), [data]);
-    const first = data.classes.indexOf(classes[0] as SizeClass);
-    const time = data.time ?? NO_TIME;
-    const model = useMemo<HeatModel>(() => ({
-        columns: time.length, rows: classes.length,
-        value: (column, row) => data.counts?.[column]?.[row + first] ?? 0,
-        edges: [...time.map((bin) => bin.from_ns), time.at(-1)?.to_ns ?? 0],
-    }), [data, classes]);
-    const brush = param("brush");
-    const rect = useMemo(() => sizeRect(brush, time, classes), [brush, time, classes]);
-    const select = (now: HeatRect | null) => {
-        const text = now === null ? null : sizeBrush(now, time, classes);
-        go({ set: { brush: text === null ? null : `${text.allocated}/${text.size}` } }, "replace");
-    };
+    const { time = [] } = data;
     if (time.length === 0) return <div />;
     return (
         <div class="panel">
-            <HeatMap label="Allocations by time (across) and size (up)" model={model} height={272}
-                columnText={(column, last) => `${format.duration(time[column]?.from_ns ?? 0)} to ${format.duration(time[last]?.to_ns ?? 0)}`}
-                rowText={(row) => classText(classes[row] ?? { from: 0, to: 0 })} yTitle="size"
-                rowTick={(row) => { const to = classes[row]?.to; return to == null ? "more" : format.bytes(to + 1).replace(".0 ", " "); }}
-                xTicks={ticks(time[0]?.from_ns ?? 0, time.at(-1)?.to_ns ?? 0, 6).map((at) => ({ at, text: format.duration(at).replace(".0 ", " ") }))}
-                spell={format.count} selection={rect} onSelect={select} />
-            <BrushBar rect={rect} model={model} filters={rect === null ? null : sizeBrush(rect, time, classes)}
-                hint="Drag over the map to choose blocks by time and size." onClear={() => select(null)} />
+            <TimeMap label="Allocations by time (across) and size (up)" height={272} time={time} rows={classes} counts={data.counts} first={data.classes.indexOf(classes[0] as SizeClass)}
+                filtersOf={(rect) => ({ ...sizeBrush(rect, time, classes) })} yTitle="size" ticks={6}
+                rowText={classText} rowTick={({ to }) => (to === null ? "more" : format.bytes(to + 1).replace(".0 ", " "))}
+                hint="Drag over the map to choose blocks by time and size." />
         </div>
     );
 }
 
 /* ---- By path ---- */
 
-function SizePaths({ table, asked }: { table: Table | undefined; asked: Asked<Sizes> }) {
+function SizePaths({ table, asked }: { table: Api.Table | undefined; asked: Asked<Sizes> }) {
     const rows = useSortedTable(table, { sort: "allocations", order: "desc" }, asked);
-    const hash = (row: Row) => String(cell(row, "hash") ?? "");
     return (
         <DataTable label="Sizes by call path" rows={rows} share={{ column: "allocations" }}
             columns={[{ name: "allocations", width: "7rem" }, { name: "least_bytes", width: "5.5rem" }, { name: "p50_bytes", heading: "Median", width: "5.5rem" },
                 { name: "p90_bytes", heading: "90% up to", width: "6.5rem" }, { name: "most_bytes", width: "5.5rem" }, "path"]}
-            selected={(row) => isChosen("path", hash(row))} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
-            onOpen={(row) => go({ set: { path: hash(row) } })} />
+            {...ofPaths} onOpen={(row) => go({ set: { path: hashOf(row) } })} />
     );
 }
-
-export const view: View = { Component: SizesView };

@@ -5,22 +5,22 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
-import { choose } from "../chosen";
+import { choosePath, hashOf } from "../chosen";
 import { Choice } from "../components/Choice";
-import { shortModule } from "../components/Cells";
+import { changeText, shortModule, spellKind } from "../components/Cells";
+import { hasModifier, takeStep } from "../components/hooks";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
-import { DataTable, useScroll } from "../components/Table";
+import { DataTable, ScrollBox, useScroll } from "../components/Table";
 import type { Piece } from "../draw/highlight";
 import * as format from "../format";
-import { cell, columnIndex, pathFrames, type Row, useTableRows } from "../rows";
+import { cell, columnIndex, numberCell, type Row, rowsOf, textCell, useTableRows } from "../rows";
 import { exactly, viewChange } from "../links";
 import type { FileText, Line, Metric, Table } from "../types";
 import { filterQuery, go, isDifference, metric, param } from "../url";
-import { unitChange, unitText } from "./calls";
-import type { View } from "./index";
 
-type LineCost = "maximum" | "leaked" | "cumulative" | "allocations" | "temporary";
+const COSTS = ["maximum", "leaked", "cumulative", "allocations", "temporary"] as const;
+type LineCost = (typeof COSTS)[number];
 const GUTTER: readonly { name: LineCost; heading: string; about: string; unit: "bytes" | "count" }[] = [
     { name: "maximum", heading: "Maximum", about: "Bytes held when the program held most", unit: "bytes" },
     { name: "leaked", heading: "Leaked", about: "Bytes never freed", unit: "bytes" },
@@ -31,27 +31,25 @@ const costOf = (of: Metric): LineCost =>
     of === "shutdown" ? "leaked" : of === "short" ? "temporary" : of;
 
 const LINE_PX = 19;
-const HEAD_PX = 28;
 const LETTER_PX = 7.25; // of 12 px monospace
 const LONGEST = 1000;
 const FILES_MOST = 20_000;
 const PATHS_MOST = 5_000;
 
-function Source() {
+export default function Source() {
     const files = useAnswer<Table>("files", { metric: metric.value, limit: FILES_MOST }, { main: true });
     const wanted = param("source");
     const table = files.data;
-    const row = useMemo(() => (table === undefined ? undefined : rowOf(table, wanted)), [table, wanted]);
+    const row = useMemo(() => (table === undefined ? undefined : rowFor(rowsOf(table), wanted)), [table, wanted]);
     return (
         <div class="source-view">
             <States of={files} empty={table?.rows.length === 0 ? "No source file is known: the programs were built without -g." : undefined}>
                 {(data) => (
                     <Split name="source" direction="row" size={280} label="Resize the list of files">
-                        <Files table={data} file={row === undefined ? null : String(row[columnIndex(data, "file")])} />
+                        <Files table={data} file={row === undefined ? null : textCell(row, "file")} />
                         {row === undefined
                             ? <div class="state empty">{wanted} has no line that costs anything here.</div>
-                            : <SourceFile key={String(row[columnIndex(data, "number")])} number={Number(row[columnIndex(data, "number")])}
-                                file={String(row[columnIndex(data, "file")])} />}
+                            : <SourceFile key={textCell(row, "number")} number={numberCell(row, "number")} file={textCell(row, "file")} />}
                     </Split>
                 )}
             </States>
@@ -59,22 +57,18 @@ function Source() {
     );
 }
 
+const isOwn = (row: Row): boolean => cell(row, "own") === true || cell(row, "own") === "own";
 /* The file of the address: by its whole path, or by the end of it, as the compiler spelled it. Else the first of own code. */
-function rowOf(table: Table, wanted: string | null) {
-    const file = columnIndex(table, "file"), own = columnIndex(table, "own");
-    const name = (row: Table["rows"][number]) => String(row[file]);
-    if (wanted !== null) {
-        return table.rows.find((row) => name(row) === wanted) ?? table.rows.find((row) => name(row).endsWith("/" + wanted));
-    }
-    return table.rows.find((row) => row[own] === true || row[own] === "own") ?? table.rows[0];
+function rowFor(rows: readonly Row[], wanted: string | null): Row | undefined {
+    if (wanted === null) return rows.find(isOwn) ?? rows[0];
+    return rows.find((row) => textCell(row, "file") === wanted) ?? rows.find((row) => textCell(row, "file").endsWith("/" + wanted));
 }
 
 function Files({ table, file }: { table: Table; file: string | null }) {
     const cost = columnIndex(table, "delta") < 0 ? costOf(metric.value) : "delta";
     const rows = useTableRows(table, { sort: cost, order: "desc" });
-    const kind = columnIndex(table, "own");
-    const knowsOwn = table.rows.some((row) => row[kind] === true || row[kind] === "own");
-    const open = (row: Row) => go({ set: { source: String(cell(row, "file")), line: null } });
+    const knowsOwn = useMemo(() => rowsOf(table).some(isOwn), [table]);
+    const open = (row: Row) => go({ set: { source: textCell(row, "file"), line: null } });
     return (
         <div class="panel">
             {!knowsOwn && filterQuery.value.size === 0 && <p class="warning" role="note">No line of the program's own code is known: it was built without -g, or its debug package is not installed. These files are of libraries.</p>}
@@ -202,7 +196,7 @@ const showLine = (line: number | null, how: "push" | "replace" = "replace") => g
 function SourceText({ file, text, costs, line }: { file: string; text: FileText | undefined; costs: readonly Line[]; line: number }) {
     const shown = useMemo(() => shownLines(text?.text ?? null, costs), [text, costs]);
     const pieces = usePieces(text);
-    const scroll = useScroll(shown.length, LINE_PX, HEAD_PX);
+    const scroll = useScroll(shown.length, LINE_PX);
     const most = useMemo(() => mostOf(costs), [costs]);
     const current = shown.findIndex((one) => one.number === (line > 0 ? line : opening(costs)?.line));
     const moved = useRef("");
@@ -228,28 +222,24 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
         { group, title: "Previous line that costs something", keys: ["Shift+N"], run: () => step(-1) },
         ...(line > 0 ? [{ group, title: "Leave the line", keys: ["Escape"], run: () => showLine(null) }] : []),
     ]);
-    const key = (event: KeyboardEvent) => {
-        const steps: Record<string, () => void> = {
-            ArrowDown: () => move(current + 1), ArrowUp: () => move(current - 1), Home: () => move(0), End: () => move(shown.length - 1),
-            PageDown: () => move(current + scroll.pageRows), PageUp: () => move(current - scroll.pageRows),
-        };
-        const take = event.ctrlKey || event.metaKey || event.altKey ? undefined : steps[event.key];
-        if (take === undefined) return;
-        event.preventDefault();
-        event.stopPropagation();
-        take();
-    };
     // Rows lie free, so that the widest cannot tell how wide the table is.
     const longest = useMemo(() => 24 + LETTER_PX * shown.reduce((most, one) => Math.max(most, widthOf(one.text)), 30), [shown]);
     const cost = costOf(metric.value);
     const gutter = GUTTER.some((column) => column.name === cost) ? GUTTER : [{ name: cost, heading: "Allocated", about: "Bytes ever allocated", unit: "bytes" as const }, ...GUTTER];
-    const drawn = [];
-    for (let at = scroll.first; at <= scroll.last; at++) {
+    const head = (
+        <>
+            {gutter.map((column) => (
+                <div key={column.name} role="columnheader" class={`heading numeric${column.name === cost ? " main" : ""}`} title={column.about}>{column.heading}</div>
+            ))}
+            <div role="columnheader" class="heading numeric">Line</div>
+            <div role="columnheader" class="heading">{text?.text == null ? "Function" : "Text"}</div>
+        </>
+    );
+    const lineOf = (at: number, place: { transform: string }) => {
         const one = shown[at]!;
-        drawn.push(
-            <div key={one.number} id={`line-${one.number}`} role="row" aria-rowindex={at + 2} aria-selected={one.number === line}
+        return (
+            <div key={one.number} id={`line-${one.number}`} role="row" aria-rowindex={at + 2} aria-selected={one.number === line} style={place}
                 class={`source-line${one.cost === undefined ? "" : " costs"}${one.number === line ? " selected" : ""}`}
-                style={{ transform: `translateY(${at * LINE_PX + scroll.shift}px)` }}
                 onClick={() => showLine(one.number === line ? null : one.number)}>
                 {gutter.map((column) => <Cost key={column.name} line={one.cost} column={column} most={most[column.name] ?? 0} main={column.name === cost} />)}
                 <div role="rowheader" class="line-number">{one.number}</div>
@@ -259,25 +249,16 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
                         : (pieces?.[one.number - 1] ?? [{ kind: "", text: one.text } as Piece]).map((piece, index) =>
                             piece.kind === "" ? piece.text : <span key={index} class={`code-${piece.kind}`}>{piece.text}</span>)}
                 </div>
-            </div>,
+            </div>
         );
-    }
+    };
     return (
         <div class="source-text">
-            <div ref={scroll.box} class="table code-table" role="grid" tabIndex={0} aria-label={`Lines of ${file}`} aria-rowcount={shown.length + 1}
-                aria-activedescendant={current >= 0 ? `line-${shown[current]?.number}` : undefined} onKeyDown={key}
-                style={{ "--tracks": `${gutter.map(() => "5.6rem").join(" ")} 3.6rem minmax(${longest}px, 1fr)` }}>
-                <div class="table-inner">
-                    <div class="table-head" role="row" aria-rowindex={1}>
-                        {gutter.map((column) => (
-                            <div key={column.name} role="columnheader" class={`heading numeric${column.name === cost ? " main" : ""}`} title={column.about}>{column.heading}</div>
-                        ))}
-                        <div role="columnheader" class="heading numeric">Line</div>
-                        <div role="columnheader" class="heading">{text?.text == null ? "Function" : "Text"}</div>
-                    </div>
-                    <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{drawn}</div>
-                </div>
-            </div>
+            <ScrollBox scroll={scroll} tracks={`${gutter.map(() => "5.6rem").join(" ")} 3.6rem minmax(${longest}px, 1fr)`} class="code-table" role="grid"
+                aria-label={`Lines of ${file}`} aria-rowcount={shown.length + 1} aria-activedescendant={current >= 0 ? `line-${shown[current]?.number}` : undefined}
+                onKeyDown={(event) => hasModifier(event) || takeStep(event, scroll.steps(current, move))} head={head}>
+                {scroll.rows(lineOf)}
+            </ScrollBox>
             <HotMap shown={shown} most={most[cost] ?? 0} cost={cost} onPick={(at) => scroll.moveTo((at - scroll.pageRows / 2) * LINE_PX)} />
         </div>
     );
@@ -312,18 +293,13 @@ function usePieces(text: FileText | undefined): Piece[][] | null {
 
 const baseOf = (line: Line, name: LineCost): number | undefined => line[`base_${name}`];
 const changeIn = (line: Line, name: LineCost): number => line[name] - (baseOf(line, name) ?? 0);
-const isDifferenceIn = (line: Line, name: LineCost): boolean => baseOf(line, name) !== undefined;
 
 function mostOf(costs: readonly Line[]): Partial<Record<LineCost, number>> {
-    const most: Partial<Record<LineCost, number>> = {};
-    for (const line of costs) {
-        for (const name of ["maximum", "leaked", "cumulative", "allocations", "temporary"] as const) {
-            const value = isDifferenceIn(line, name) ? Math.abs(changeIn(line, name)) : line[name];
-            most[name] = Math.max(most[name] ?? 0, value);
-        }
-    }
-    return most;
+    return Object.fromEntries(COSTS.map((name) => [name, costs.reduce((most, line) => Math.max(most, Math.abs(changeIn(line, name))), 0)]));
 }
+/* From 0 to 1, of the largest of its column. */
+const heatOf = (line: Line | undefined, name: LineCost, most: number): number =>
+    line === undefined || most === 0 ? 0 : Math.sqrt(Math.abs(changeIn(line, name)) / most);
 
 interface CostProps {
     line: Line | undefined;
@@ -332,17 +308,17 @@ interface CostProps {
     main: boolean;
 }
 
-/* The darker the more: of the largest of its column. Of a difference with its sign. */
+/* The darker the more. Of a difference with its sign. */
 function Cost({ line, column, most, main }: CostProps) {
-    const differs = line !== undefined && isDifferenceIn(line, column.name);
-    const value = line === undefined ? 0 : differs ? changeIn(line, column.name) : line[column.name];
-    const heat = most === 0 ? 0 : Math.sqrt(Math.abs(value) / most);
-    const text = value === 0 ? "" : differs ? unitChange(column.unit, value) : unitText(column.unit, value);
+    const before = line === undefined ? undefined : baseOf(line, column.name);
+    const differs = before !== undefined;
+    const value = line === undefined ? 0 : changeIn(line, column.name);
+    const text = value === 0 ? "" : differs ? changeText(value, column.unit) : spellKind(column.unit, value);
     const title = line === undefined || value === 0 ? undefined
-        : `${format.count(value)}${column.unit === "bytes" ? " bytes" : ""} in ${line.function}${differs ? `, before ${format.count(baseOf(line, column.name)!)}` : ""}`;
+        : `${format.count(value)}${column.unit === "bytes" ? " bytes" : ""} in ${line.function}${differs ? `, before ${format.count(before)}` : ""}`;
     return (
         <div role="gridcell" class={`cost numeric${main ? " main" : ""}${differs ? (value < 0 ? " less" : " more") : ""}`}
-            style={value === 0 ? undefined : { "--heat": heat.toFixed(3) }} title={title}>{text}</div>
+            style={value === 0 ? undefined : { "--heat": heatOf(line, column.name, most).toFixed(3) }} title={title}>{text}</div>
     );
 }
 
@@ -351,7 +327,7 @@ const MAP_MARKS = 400;
 
 function HotMap({ shown, most, cost, onPick }: { shown: readonly ShownLine[]; most: number; cost: LineCost; onPick: (at: number) => void }) {
     const marks = useMemo(() => shown
-        .map((one, at) => ({ at, heat: one.cost === undefined || most === 0 ? 0 : Math.sqrt(Math.abs(isDifferenceIn(one.cost, cost) ? changeIn(one.cost, cost) : one.cost[cost]) / most) }))
+        .map((one, at) => ({ at, heat: heatOf(one.cost, cost, most) }))
         .filter((one) => one.heat > 0)
         .sort((a, b) => b.heat - a.heat)
         .slice(0, MAP_MARKS), [shown, most, cost]);
@@ -373,13 +349,11 @@ function LinePaths({ file, of }: { file: string; of: Line }) {
     const asked = useAnswer<Table>("paths", { metric: metric.value, file: [exactly(file)], function: functions, limit: PATHS_MOST });
     const table = useMemo(() => (asked.data === undefined ? undefined : throughLine(asked.data, file, of.line)), [asked.data, file, of.line]);
     const rows = useTableRows(table, { sort: "peak_bytes" }, asked);
-    const hash = (row: Row) => String(cell(row, "hash") ?? "");
     return (
         <section class="line-paths" aria-label="Call paths of the line">
             <h3>{format.items(of.paths, "call path")} through line {of.line}<span class="muted"> · {of.function}</span></h3>
             <DataTable label="Call paths" rows={rows} columns={["path", "peak_bytes", "live_bytes", { name: "allocations", width: "7rem" }, "hash"]}
-                share={{ column: "peak_bytes" }} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
-                onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
+                share={{ column: "peak_bytes" }} onSelect={choosePath} onOpen={(row) => go(viewChange("flame", { path: hashOf(row) }))} />
         </section>
     );
 }
@@ -390,5 +364,3 @@ export function throughLine(table: Table, file: string, line: number): Table {
     const rows = table.rows.filter((row) => table.paths?.[Number(row[column])]?.some(isThere) === true);
     return { ...table, rows, total: rows.length };
 }
-
-export const view: View = { Component: Source };

@@ -10,11 +10,10 @@ import { saveBlob } from "../api";
 import { mainAnswer, type Progress, useAnswer } from "../ask";
 import { Choice } from "../components/Choice";
 import { IconButton } from "../components/Icon";
-import { SqlEditor } from "../components/SqlEditor";
+import { SqlEditor, type SqlNames } from "../components/SqlEditor";
 import { ProgressBar } from "../components/States";
 import { DataTable } from "../components/Table";
 import { useDelayed } from "../components/hooks";
-import type { SqlNames } from "../draw/sqltext";
 import * as format from "../format";
 import { type QueryAnswer, runQuery } from "../query";
 import { useTableRows } from "../rows";
@@ -22,18 +21,14 @@ import { source } from "../session";
 import { useWhole } from "../summaries";
 import type { Column, Table } from "../types";
 import { go, isFile, param } from "../url";
-import type { View } from "./index";
-import { type ChartType, firstCells, fromMarkdown, keepCells, loadCells, newId, type NoteCell, readText, sqlCell, STARTERS, toCsv, toMarkdown, typed } from "./notebook";
+import { type ChartType, firstCells, fromMarkdown, keepCells, loadCells, type NoteCell, readText, sqlCell, STARTERS, textCell, toCsv, toMarkdown, typed } from "./notebook";
 import { CHARTS, ChartColumns, SqlChart } from "./SqlChart";
 
 interface Schema {
     tables: { name: string; about: string | null; columns: { name: string; type: string; about: string | null }[] }[];
 }
-const NO_NAMES: SqlNames = { tables: new Set(), columns: new Set() };
-
-function namesOf(schema: Schema | undefined): SqlNames {
-    if (schema === undefined) return NO_NAMES;
-    return { tables: new Set(schema.tables.map((one) => one.name)), columns: new Set(schema.tables.flatMap((one) => one.columns.map((column) => column.name))) };
+function namesOf({ tables }: Schema): SqlNames {
+    return { tables: new Set(tables.map((one) => one.name)), columns: new Set(tables.flatMap((one) => one.columns.map((column) => column.name))) };
 }
 
 /* ---- Answers: they live as long as the page, by cell ---- */
@@ -49,8 +44,11 @@ interface Run {
     abort?: AbortController;
 }
 const runs = new Map<string, Run>();
+function abortAll(): void {
+    for (const one of runs.values()) one.abort?.abort();
+}
 
-function Sql() {
+export default function Sql() {
     const whole = useWhole();
     if (isFile) return <p class="state empty">This page is a file: it has no database. Open the recording itself: memtrace serve FILE</p>;
     if (whole.data === undefined) return null;
@@ -62,7 +60,7 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     const [cells, setCells] = useState<NoteCell[]>(() => withCell(loadCells() ?? firstCells(hasEvents), wanted));
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const schema = useAnswer<Schema>("schema", {}, { plain: true });
-    const names = useMemo(() => namesOf(schema.data), [schema.data]);
+    const names = useMemo(() => namesOf(schema.data ?? { tables: [] }), [schema.data]);
     const insert = useRef<((text: string) => void) | null>(null);
     const [active, setActive] = useState<string | null>(null);
     const [asked, setAsked] = useState<string | null>(null); // the cell that was run last
@@ -80,9 +78,8 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
         go({ set: { sql: cell.text } }, param("sql") === null ? "replace" : "push");
         run(cell);
     };
-    const add = (after: string | null, cell: NoteCell, runs = false) => {
-        const at = after === null ? cells.length : cells.findIndex((one) => one.id === after) + 1;
-        change([...cells.slice(0, at), cell, ...cells.slice(at)]);
+    const add = (cell: NoteCell, runs = false) => {
+        change([...cells, cell]);
         setActive(cell.id);
         if (runs) runNow(cell);
     };
@@ -93,12 +90,8 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     };
     const move = (id: string, by: number) => {
         const at = cells.findIndex((cell) => cell.id === id);
-        const to = at + by;
-        const next = [...cells];
-        const [one] = next.splice(at, 1);
-        if (one === undefined || to < 0 || to >= cells.length) return;
-        next.splice(to, 0, one);
-        change(next);
+        const next = cells.filter((cell) => cell.id !== id);
+        if (at + by >= 0 && at + by < cells.length) change([...next.slice(0, at + by), cells[at]!, ...next.slice(at + by)]);
     };
     // The question of the address; in a new notebook the first one, so that there is something to see.
     const isOpening = useRef(true);
@@ -117,13 +110,11 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     useEffect(() => {
         if (before.current === file) return;
         before.current = file;
-        for (const one of runs.values()) one.abort?.abort();
+        abortAll();
         runs.clear();
         redraw(undefined);
     }, [file]);
-    useEffect(() => () => {
-        for (const one of runs.values()) one.abort?.abort();
-    }, []);
+    useEffect(() => abortAll, []);
     // The frame shows the command of the cell that was answered last.
     const answered = [asked, cells.find((cell) => cell.text === wanted)?.id, ...cells.map((cell) => cell.id)].find((id) => id != null && runs.get(id)?.answer !== undefined);
     useMain(answered == null ? undefined : runs.get(answered)?.answer);
@@ -137,19 +128,19 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     const runAll = () => cells.filter((cell) => cell.kind === "sql").forEach((cell) => run(cell));
     useActions([
         { group: "SQL", title: "Run all cells", keys: ["Shift+Enter"], run: runAll },
-        { group: "SQL", title: "New SQL cell", keys: ["n"], run: () => add(null, sqlCell("SELECT ")) },
-        { group: "SQL", title: "New text cell", run: () => add(null, { id: newId(), kind: "text", text: "" }) },
+        { group: "SQL", title: "New SQL cell", keys: ["n"], run: () => add(sqlCell("SELECT ")) },
+        { group: "SQL", title: "New text cell", run: () => add(textCell("")) },
         { group: "SQL", title: "Save the notebook", run: save },
-        { group: "SQL", title: "Cancel all questions", keys: ["Escape"], hidden: true, run: () => [...runs.values()].forEach((one) => one.abort?.abort()) },
+        { group: "SQL", title: "Cancel all questions", keys: ["Escape"], hidden: true, run: abortAll },
     ]);
     return (
         <div class="notebook">
             <div class="cells">
                 <div class="toolbar">
                     <button type="button" class="small" onClick={runAll}>Run all</button>
-                    <button type="button" class="small" onClick={() => add(null, sqlCell("SELECT "))}>New SQL<kbd>n</kbd></button>
-                    <button type="button" class="small" onClick={() => add(null, { id: newId(), kind: "text", text: "" })}>New text</button>
-                    <Starters hasEvents={hasEvents} onTake={(cell) => add(null, cell, true)} />
+                    <button type="button" class="small" onClick={() => add(sqlCell("SELECT "))}>New SQL<kbd>n</kbd></button>
+                    <button type="button" class="small" onClick={() => add(textCell(""))}>New text</button>
+                    <Starters hasEvents={hasEvents} onTake={(cell) => add(cell, true)} />
                     <span class="space" />
                     <label class="button small file-input">Open …<input type="file" class="hidden" accept=".md,text/markdown" aria-label="Open a notebook" onChange={(event) => void load(event.currentTarget.files?.[0])} /></label>
                     <button type="button" class="small" onClick={save}>Save</button>
@@ -164,7 +155,7 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
                 ))}
                 {cells.length === 0 && <p class="state empty">The notebook is empty: <button type="button" onClick={() => change(firstCells(hasEvents))}>begin with some questions</button></p>}
             </div>
-            <SchemaBox schema={schema.data} onInsert={(text) => insert.current?.(text)} onAsk={(sql) => add(null, sqlCell(sql), true)} />
+            <SchemaBox schema={schema.data} onInsert={(text) => insert.current?.(text)} onAsk={(sql) => add(sqlCell(sql), true)} />
         </div>
     );
 }
@@ -361,5 +352,3 @@ function SchemaBox({ schema, onInsert, onAsk }: { schema: Schema | undefined; on
         </aside>
     );
 }
-
-export const view: View = { Component: Sql };

@@ -2,22 +2,20 @@
 // summary.tsx: the first screen: what the program held, in words and figures, what holds it, and what looks wrong.
 import type { ComponentChildren } from "preact";
 import { useAnswer, type Asked } from "../ask";
-import { bytesText, PathText, shortFunction } from "../components/Cells";
+import { bytesText, PathText, shortFunction, shortModule } from "../components/Cells";
 import { Icon } from "../components/Icon";
 import { States } from "../components/States";
 import * as format from "../format";
 import { pathChange, viewChange } from "../links";
-import { pathFrames, type Row } from "../rows";
+import { cell, numberCell, pathFrames, type Row, rowsOf, textCell } from "../rows";
 import { endText } from "../session";
 import { isLeft, isNarrowed, isWindowed, metricTitle, useSuppressed } from "../summaries";
 import type { Finding, Frame, Summary, Table } from "../types";
-import { filterQuery, flag, href } from "../url";
-import type { View } from "./index";
-import { residentParts } from "./resident";
+import { changeTo, filterQuery, flag, href } from "../url";
 
 const PATHS = 8;
 
-function SummaryView() {
+export default function SummaryView() {
     const summary = useAnswer<Summary>("", {}, { main: true });
     const paths = useAnswer<Table>("paths", { metric: "maximum", limit: PATHS });
     const findings = useAnswer<{ findings: Finding[] }>("findings", { limit: 12 }, { exact: true });
@@ -43,7 +41,7 @@ function SummaryView() {
 
 function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
-    const program = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
+    const program = shortModule(of.program) || "The program";
     const areAll = flag("all-processes") && (of.live || of.kind === "run");
     const name = areAll ? `${program} and the others of its run` : program;
     const selected = isNarrowed();
@@ -68,7 +66,7 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
 }
 /* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
 function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
-    if (window === undefined || !["from", "to", "at", "between"].some((name) => filterQuery.value.has(name))) return "";
+    if (window === undefined || !(isWindowed() || filterQuery.value.has("from"))) return "";
     const to = window.to_ns ?? duration;
     return window.from_ns > 0 ? `From ${format.duration(window.from_ns)} to ${to >= duration ? "the end" : format.duration(to)} ` : `Until ${format.duration(to)} `;
 }
@@ -125,6 +123,31 @@ function Tile({ title, metric, value, exact, more }: { title: string; metric: st
 
 /* ---- Resident memory against what was asked for ---- */
 
+/* What was resident when the program held most, taken apart. */
+interface ResidentParts {
+    asked: number;
+    resident: number;
+    own: number;
+    rest: number; // code, stacks, the allocator
+    untouched: number; // of what was asked for: at least
+    isThen: boolean; // measured while that much was held; else the most at any time
+}
+
+type Told = Pick<NonNullable<Summary["resident"]>, "at_peak_bytes" | "peak_bytes" | "own_bytes"> | null;
+
+/* resident = asked - untouched + own + rest. null: nothing is known. */
+export function residentParts(asked: number, told: Told): ResidentParts | null {
+    const then = told?.at_peak_bytes ?? 0;
+    // It was measured now and then: a figure from before the maximum may be below what was held then.
+    const isThen = then >= asked && then > 0;
+    const resident = isThen ? then : (told?.peak_bytes ?? 0);
+    if (resident === 0 || asked === 0) return null;
+    const beyond = Math.max(0, resident - asked);
+    // MemTrace's own tables grow with the heap: what they have now bounds what they had then.
+    const own = Math.min(told?.own_bytes ?? 0, beyond);
+    return { asked, resident, own, rest: beyond - own, untouched: Math.max(0, asked - resident), isThen };
+}
+
 function Resident({ of }: { of: Summary }) {
     const parts = residentParts(of.totals.peak_bytes, of.resident);
     if (parts === null) return null;
@@ -161,9 +184,8 @@ function Holders({ of, total }: { of: Asked<Table>; total: number }) {
             </div>
             <States of={of} empty={of.data?.rows.length === 0 ? "Nothing was held." : undefined}>
                 {(table) => {
-                    const rows = table.rows.slice(0, PATHS).map((cells, index) => ({ index, cells, table }));
-                    const path = table.columns.findIndex((column) => column.name === "path");
-                    const hasPlaces = rows.some((row) => placeOf(pathFrames(row, row.cells[path] ?? null)) !== undefined);
+                    const rows = rowsOf(table).slice(0, PATHS);
+                    const hasPlaces = rows.some((row) => placeOf(pathFrames(row, cell(row, "path"))) !== undefined);
                     return <ol class="holder-list">{rows.map((row) => <Holder key={row.index} row={row} total={total} hasPlaces={hasPlaces} />)}</ol>;
                 }}
             </States>
@@ -175,21 +197,19 @@ function Holders({ of, total }: { of: Asked<Table>; total: number }) {
 const placeOf = (frames: readonly Frame[]): Frame | undefined => frames.find((frame) => frame.kind === "own" && frame.file !== undefined);
 
 function Holder({ row, total, hasPlaces }: { row: Row; total: number; hasPlaces: boolean }) {
-    const at = (name: string) => row.cells[row.table.columns.findIndex((column) => column.name === name)] ?? null;
-    const bytes = Number(at("peak_bytes") ?? 0);
-    const frames = pathFrames(row, at("path"));
-    const hash = String(at("hash") ?? "");
+    const bytes = numberCell(row, "peak_bytes");
+    const frames = pathFrames(row, cell(row, "path"));
     const place = placeOf(frames);
     return (
         <li>
-            <a class={`holder${hasPlaces ? "" : " placeless"}`} href={href(pathChange(hash))}>
+            <a class={`holder${hasPlaces ? "" : " placeless"}`} href={href(pathChange(textCell(row, "hash")))}>
                 <span class="holder-share number">{format.percent(bytes, total)}</span>
                 <span class="holder-bytes number" title={`${format.count(bytes)} bytes`}>{bytesText(bytes)}</span>
                 <span class="holder-path">
                     <PathText frames={frames} most={5} />
                     <span class="holder-bar" aria-hidden="true"><span style={{ width: total > 0 ? `${(100 * bytes) / total}%` : "0" }} /></span>
                 </span>
-                {hasPlaces && <span class="holder-place muted">{place === undefined ? "" : `${place.file?.slice((place.file.lastIndexOf("/") ?? -1) + 1)}:${place.line ?? "?"}`}</span>}
+                {hasPlaces && <span class="holder-place muted">{place === undefined ? "" : `${shortModule(place.file ?? "")}:${place.line ?? "?"}`}</span>}
             </a>
         </li>
     );
@@ -215,9 +235,7 @@ function Findings({ of }: { of: Asked<{ findings: Finding[] }> }) {
 
 /* The address that a finding names, with the source and process of this page. */
 function findingHref(address: string): string {
-    const [view = "", query = ""] = address.replace(/^\//, "").split(/\?(.*)/s);
-    const set: Record<string, string[]> = {};
-    for (const [name, value] of new URLSearchParams(query)) (set[name] ??= []).push(value);
+    const { view, set } = changeTo(address);
     return href(viewChange(view, set));
 }
 
@@ -246,5 +264,3 @@ function Warnings({ of }: { of: Summary }) {
         </section>
     );
 }
-
-export const view: View = { Component: SummaryView };

@@ -6,24 +6,21 @@
 import { useMemo } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer, type Asked } from "../ask";
-import { bytesText } from "../components/Cells";
+import { spellKind } from "../components/Cells";
 import { Choice } from "../components/Choice";
 import { Split } from "../components/Split";
 import { States } from "../components/States";
 import { DataTable } from "../components/Table";
-import { namesOf } from "../components/threads";
 import * as format from "../format";
 import { viewChange } from "../links";
-import { cell, type Row } from "../rows";
+import { cell, largestIn, numberCell, type Row, rowsOf, textCell, useSortedTable } from "../rows";
+import { namesOf } from "../summaries";
 import type { Cell, Table } from "../types";
 import { go, href, param } from "../url";
-import type { View } from "./index";
-import { freedMatrix, type Matrix } from "./matrix";
-import { useSortedTable } from "./sorted";
 
 const MOST = 5000;
 
-function Threads() {
+export default function Threads() {
     const threads = useAnswer<Table>("threads", { limit: MOST, sort: "allocations", order: "desc" }, { main: true });
     const foreign = useAnswer<Table>("foreign", { limit: MOST });
     return (
@@ -43,8 +40,7 @@ function Threads() {
 function ThreadTable({ table, asked }: { table: Table; asked: Asked<Table> }) {
     const rows = useSortedTable(table, { sort: "total_bytes", order: "desc" }, asked);
     const names = useMemo(() => namesOf(table), [table]);
-    const id = (row: Row) => String(cell(row, "id"));
-    const longest = table.rows.reduce((max, row) => Math.max(max, Number(row[table.columns.findIndex((one) => one.name === "end_ns")] ?? 0)), 0);
+    const id = (row: Row) => textCell(row, "id");
     return (
         <DataTable label="Threads" rows={rows} share={{ column: "total_bytes" }} selected={(row) => param("thread") === id(row)}
             columns={[
@@ -54,7 +50,7 @@ function ThreadTable({ table, asked }: { table: Table; asked: Asked<Table> }) {
                 { name: "allocations", width: "7rem" }, { name: "total_bytes", heading: "Allocated", width: "6.5rem" },
                 { name: "frees", width: "6.5rem" }, { name: "freed_bytes", heading: "Freed", width: "6.5rem" },
                 { name: "freed_for_others", heading: "Of others", width: "6.5rem", about: "Blocks that it freed, but other threads had allocated" },
-                { name: "live_bytes", heading: longest > 0 ? "Still held" : "Held", width: "6.5rem", about: "Of what it allocated" },
+                { name: "live_bytes", heading: largestIn(table, "end_ns") > 0 ? "Still held" : "Held", width: "6.5rem", about: "Of what it allocated" },
                 { name: "*", without: ["id", "tid", "alive", "freed_for_others_bytes"] },
             ]}
             onSelect={() => undefined} onOpen={(row) => go({ set: { thread: id(row) } })} />
@@ -64,6 +60,37 @@ function ThreadTable({ table, asked }: { table: Table; asked: Asked<Table> }) {
 /* ---- Who freed whose ---- */
 
 const SIDE = 24; // threads with a row and a column: the busiest ones
+const STEPS = 5;
+
+interface Matrix {
+    threads: { id: string; name: string }[];
+    freed: number[][]; // [owner][freer]
+    never: number[] | null; // what of each owner nobody freed; null: not known in this unit
+    left: number; // threads that are not shown
+    shade: (value: number) => number; // 0: nothing; 1 to 5
+}
+
+/* Of two tables of the server: what each thread freed, and of that what was others'. */
+export function freedMatrix(threads: Table, foreign: Table, unit: "blocks" | "bytes", most: number): Matrix {
+    const names = namesOf(threads);
+    const work = (row: Row) => numberCell(row, "allocations") + numberCell(row, "frees");
+    const shown = rowsOf(threads).sort((a, b) => work(b) - work(a)).slice(0, most);
+    const ids = shown.map((row) => textCell(row, "id"));
+    const [all, others] = unit === "blocks" ? ["frees", "freed_for_others"] as const : ["freed_bytes", "freed_for_others_bytes"] as const;
+    const freed = shown.map((row, index) => ids.map((_, other) => (other === index ? Math.max(0, numberCell(row, all) - numberCell(row, others)) : 0)));
+    for (const row of rowsOf(foreign)) {
+        const owner = ids.indexOf(textCell(row, "owner")), freer = ids.indexOf(textCell(row, "freer"));
+        if (owner >= 0 && freer >= 0) freed[owner]![freer]! += numberCell(row, unit);
+    }
+    const largest = Math.max(0, ...freed.flat());
+    return {
+        threads: ids.map((id) => ({ id, name: names.get(id) ?? id })),
+        freed,
+        never: unit === "bytes" ? shown.map((row) => numberCell(row, "live_bytes")) : null,
+        left: threads.rows.length - shown.length,
+        shade: (value) => (value <= 0 || largest <= 0 ? 0 : Math.max(1, Math.ceil((Math.log1p(value) / Math.log1p(largest)) * STEPS))),
+    };
+}
 
 function MatrixBox({ threads, foreign }: { threads: Table; foreign: Table }) {
     const measure = param("measure") === "bytes" ? "bytes" : "blocks";
@@ -81,7 +108,7 @@ function MatrixBox({ threads, foreign }: { threads: Table; foreign: Table }) {
                 {others > 0 && <a class="button small" href={href(viewChange("flame", { "freed-by-others": true, metric: "allocations" }))}>Flame graph of blocks freed by others</a>}
             </div>
             <div class="grow matrix-box" tabIndex={0} role="region" aria-label="Who freed whose blocks">
-                <MatrixTable matrix={matrix} text={(value) => (measure === "bytes" ? bytesText(value) : format.count(value))} />
+                <MatrixTable matrix={matrix} text={(value) => spellKind(measure === "bytes" ? "bytes" : "count", value)} />
             </div>
         </>
     );
@@ -122,5 +149,3 @@ function MatrixTable({ matrix, text }: { matrix: Matrix; text: (value: number) =
         </table>
     );
 }
-
-export const view: View = { Component: Threads };

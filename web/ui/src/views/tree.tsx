@@ -3,20 +3,17 @@
 // without it the hot path is.
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { useActions } from "../actions";
-import { FrameText } from "../components/Cells";
+import { changeText, FrameText, spellKind } from "../components/Cells";
+import { hasModifier, takeStep } from "../components/hooks";
 import { Menu } from "../components/Menu";
-import { States } from "../components/States";
-import { useScroll } from "../components/Table";
-import { type CallTree, markOf, nodeMarked, pathTo } from "../draw/calltree";
+import { ScrollBox, takeCopy, useScroll } from "../components/Table";
+import { type CallTree, markOf, pathTo } from "../draw/calltree";
 import * as format from "../format";
 import { go, param } from "../url";
-import { type Calls, nothingText, sideAbout, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
-import { CallTools } from "./CallTools";
-import { callActions, callMenu, chooseCall, everything, nextFound, useFigures } from "./flame";
-import type { View } from "./index";
+import { callActions, callMenu, type Calls, chooseCall, everything, sideAbout, sideHeading, useCallView } from "./calls";
+import { CallView } from "./CallTools";
 
 const ROW_PX = 24;
-const HEAD_PX = 28;
 const OPEN_MOST = 200; // in the address; it would get too long for a link
 
 /* The widest call of each, as long as it has at least half of its caller's. */
@@ -59,50 +56,35 @@ function useOpen(calls: Calls | undefined) {
     return { open: more ?? open, put };
 }
 
-function Tree() {
-    const { asked, calls } = useCalls();
-    const searched = useSearch(calls);
+export default function Tree() {
+    const view = useCallView((calls, node) => {
+        openAll([0, ...pathTo(calls.tree, node).slice(0, -1)]);
+        chooseCall(calls, node);
+    });
+    const { calls, call } = view;
     const { open, put } = useOpen(calls);
-    const callMark = param("call") ?? "";
-    const chosen = useMemo(() => (calls === undefined ? 0 : nodeMarked(calls.marks, callMark)), [calls, callMark]);
-    useFigures(calls, chosen);
     const openAll = (nodes: readonly number[]) => {
         if (calls !== undefined) put(new Set([...open, ...nodes.map((node) => markOf(calls.marks, node))]));
     };
-    const walkFound = (from: number, step: 1 | -1) => {
-        if (calls === undefined || searched?.found == null || searched.found.count === 0) return;
-        const node = nextFound(searched.found, from, step);
-        openAll([0, ...pathTo(calls.tree, node).slice(0, -1)]);
-        chooseCall(calls, node);
-    };
-    const openHot = () => openAll(calls === undefined ? [] : hotPath(calls.tree, chosen));
+    const openHot = () => openAll(calls === undefined ? [] : hotPath(calls.tree, call));
     const group = "Call tree";
     useActions([
-        ...(searched === null ? [] : [
-            { group, title: "Next call that was found", keys: ["n"], run: () => walkFound(chosen, 1) },
-            { group, title: "Previous call that was found", keys: ["Shift+N"], run: () => walkFound(chosen, -1) },
-        ]),
+        ...view.foundActions(group),
         { group, title: "Open the hot path below the chosen call", keys: ["x"], run: openHot },
         { group, title: "Open, close, go in and out", keys: ["Left, Right"], hidden: true, run: focusTable },
         { group, title: "Open all beside the chosen call", keys: ["*"], hidden: true, run: focusTable },
-        ...callActions(calls, chosen),
+        ...callActions(calls, call),
     ]);
-    const nothing = calls !== undefined && !(calls.tree.weight[0]! > 0);
+    const tools = (
+        <>
+            <button type="button" title="Open the calls that cost most below the chosen one (x)" onClick={openHot}>Hot path</button>
+            <button type="button" onClick={() => put(new Set())}>Close all</button>
+        </>
+    );
     return (
-        <div class="call-view">
-            <CallTools calls={calls} searched={searched} onLeaveSearch={(found) => {
-                if (found) walkFound(0, 1);
-                focusTable();
-            }}>
-                <button type="button" title="Open the calls that cost most below the chosen one (x)" onClick={openHot}>Hot path</button>
-                <button type="button" onClick={() => put(new Set())}>Close all</button>
-            </CallTools>
-            <States of={asked} empty={nothing ? nothingText() : undefined}>
-                {() => calls !== undefined && (
-                    <CallTable calls={calls} open={open} chosen={chosen} hit={searched?.found?.hit ?? null} stale={asked.stale} onOpen={put} />
-                )}
-            </States>
-        </div>
+        <CallView view={view} focus={focusTable} tools={tools}>
+            {(shown) => <CallTable calls={shown} open={open} chosen={call} hit={view.searched?.found?.hit ?? null} stale={view.asked.stale} onOpen={put} />}
+        </CallView>
     );
 }
 
@@ -123,7 +105,7 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
     const [menu, setMenu] = useState<{ node: number; x: number; y: number } | null>(null);
     const isOpen = (node: number) => open.has(markOf(marks, node));
     const rows = useMemo(() => visibleNodes(tree, isOpen), [calls, open]);
-    const scroll = useScroll(rows.length, ROW_PX, HEAD_PX);
+    const scroll = useScroll(rows.length, ROW_PX);
     const current = Math.max(rows.indexOf(chosen), 0);
     const isLaid = scroll.pageRows > 1; // before, nothing could be said to be out of sight
     useEffect(() => {
@@ -145,42 +127,31 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
     };
     const key = (event: KeyboardEvent) => {
         const node = rows[current] ?? 0;
-        if ((event.ctrlKey || event.metaKey) && event.key === "c" && String(getSelection()) === "") {
-            const cells = columns.map((column) => column.text(node));
-            void navigator.clipboard?.writeText([nameOf(calls, node), ...cells].join("\t"));
-            return;
-        }
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const steps: Record<string, () => void> = {
-            ArrowDown: () => move(current + 1), ArrowUp: () => move(current - 1), Home: () => move(0),
-            End: () => move(rows.length - 1), PageDown: () => move(current + scroll.pageRows), PageUp: () => move(current - scroll.pageRows),
+        if (takeCopy(event, () => [nameOf(calls, node), ...columns.map((column) => column.text(node))].join("\t")) || hasModifier(event)) return;
+        const openMenu = () => {
+            const box = document.getElementById(`${id}-${node}`)?.getBoundingClientRect();
+            setMenu({ node, x: (box?.left ?? 0) + indent(tree.depth[node]!), y: box?.bottom ?? 0 });
+        };
+        takeStep(event, {
+            ...scroll.steps(current, move),
             ArrowRight: () => (hasCalls(node) && !isOpen(node) ? toggle(node, true) : move(current + 1)),
             ArrowLeft: () => (hasCalls(node) && isOpen(node) ? toggle(node, false) : move(rows.indexOf(tree.parent[node]!))),
             "*": () => onOpen(new Set([...open, ...siblingsOf(tree, node).map((one) => markOf(marks, one))])),
             " ": () => hasCalls(node) && toggle(node),
-        };
-        if (node > 0 && (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey))) {
-            const box = document.getElementById(`${id}-${node}`)?.getBoundingClientRect();
-            steps[event.key] = () => setMenu({ node, x: (box?.left ?? 0) + indent(tree.depth[node]!), y: box?.bottom ?? 0 });
-        }
-        const step = event.key === "Enter" && !event.shiftKey ? () => hasCalls(node) && toggle(node) : steps[event.key];
-        if (step === undefined) return;
-        step();
-        event.preventDefault();
-        event.stopPropagation();
+            Enter: !event.shiftKey && (() => hasCalls(node) && toggle(node)),
+            ContextMenu: node > 0 && openMenu, F10: node > 0 && event.shiftKey && openMenu,
+        });
     };
 
-    const drawn = [];
-    for (let at = scroll.first; at <= scroll.last; at++) {
+    const rowOf = (at: number, place: { transform: string }) => {
         const node = rows[at]!;
         const level = tree.depth[node]!;
         const from = node === 0 ? 0 : tree.first[tree.parent[node]!]!;
-        drawn.push(
+        return (
             <div key={node} id={`${id}-${node}`} role="row" aria-level={level + 1} aria-selected={node === chosen}
                 aria-expanded={hasCalls(node) ? isOpen(node) : undefined} aria-posinset={node - from + 1}
-                aria-setsize={siblingCount(tree, node)} aria-rowindex={at + 2}
+                aria-setsize={siblingCount(tree, node)} aria-rowindex={at + 2} style={place}
                 class={`call-row${node === chosen ? " selected" : ""}${hit?.[node] === 1 ? " found" : ""}`}
-                style={{ transform: `translateY(${at * ROW_PX + scroll.shift}px)` }}
                 onClick={() => chooseCall(calls, node)} onDblClick={() => hasCalls(node) && toggle(node)}
                 onContextMenu={(event) => {
                     event.preventDefault();
@@ -199,23 +170,22 @@ function CallTable({ calls, open, chosen, hit, stale, onOpen }: CallTableProps) 
                     <div key={column.heading} role="gridcell" class={`cell numeric${column.bar ? " bar" : ""}`}
                         style={column.bar ? { "--bar": `${100 * barOf(calls, node)}%` } : undefined}>{column.text(node)}</div>
                 ))}
-            </div>,
+            </div>
         );
-    }
+    };
+    const head = (
+        <>
+            <div role="columnheader" class="heading">Function</div>
+            {columns.map((column) => <div key={column.heading} role="columnheader" class="heading numeric" title={column.about}>{column.heading}</div>)}
+        </>
+    );
     return (
         <>
-            <div ref={scroll.box} class={`table call-table${stale ? " stale" : ""}`} role="treegrid" tabIndex={0} aria-label="Call tree"
-                aria-rowcount={rows.length + 1} aria-activedescendant={`${id}-${rows[current] ?? 0}`} onKeyDown={key}
-                style={{ "--tracks": `minmax(18rem, 1fr) ${columns.map((column) => column.width).join(" ")}` }}>
-                <div class="table-inner">
-                    <div class="table-head" role="row" aria-rowindex={1}>
-                        <div role="columnheader" class="heading">Function</div>
-                        {columns.map((column) => <div key={column.heading} role="columnheader" class="heading numeric" title={column.about}>{column.heading}</div>)}
-                    </div>
-                    <div class="table-body" role="rowgroup" style={{ height: `${scroll.drawn}px` }}>{drawn}</div>
-                </div>
-                {data.cut > 0 && <div class="call-cut muted">{format.items(data.cut, "smaller call")} left out</div>}
-            </div>
+            <ScrollBox scroll={scroll} tracks={`minmax(18rem, 1fr) ${columns.map((column) => column.width).join(" ")}`} class={`call-table${stale ? " stale" : ""}`}
+                role="treegrid" aria-label="Call tree" aria-rowcount={rows.length + 1} aria-activedescendant={`${id}-${rows[current] ?? 0}`} onKeyDown={key}
+                head={head} below={data.cut > 0 && <div class="call-cut muted">{format.items(data.cut, "smaller call")} left out</div>}>
+                {scroll.rows(rowOf)}
+            </ScrollBox>
             {/* Outside: what is within a table is placed by it, not by the window. */}
             {menu !== null && <Menu label={nameOf(calls, menu.node)} at={menu} items={callMenu(calls, menu.node)} onClose={() => setMenu(null)} />}
         </>
@@ -253,20 +223,18 @@ interface CallColumn {
 function columnsOf({ data, tree, upward }: Calls): CallColumn[] {
     const main = { heading: data.unit === "bytes" ? "Bytes" : "Count", about: "With all that it calls", width: "8rem" };
     const share = { heading: "Share", about: "Of everything", width: "4.5rem", text: (node: number) => format.percent(tree.main[node]!, tree.main[0]!) };
-    const self = { heading: "Itself", about: "Without what it calls", width: "7rem", text: (node: number) => (tree.self[node] === 0 ? "–" : unitText(data.unit, tree.self[node]!)) };
+    const self = { heading: "Itself", about: "Without what it calls", width: "7rem", text: (node: number) => (tree.self[node] === 0 ? "–" : spellKind(data.unit, tree.self[node]!)) };
     const side = {
         heading: sideHeading(data), about: sideAbout(data), width: "8rem",
-        text: (node: number) => unitText(data.side_unit, tree.side[node]!),
+        text: (node: number) => spellKind(data.side_unit, tree.side[node]!),
     };
     const own = upward ? [] : [self];
     const base = tree.base;
-    if (base === null) return [{ ...main, bar: true, text: (node) => unitText(data.unit, tree.main[node]!) }, share, ...own, side];
+    if (base === null) return [{ ...main, bar: true, text: (node) => spellKind(data.unit, tree.main[node]!) }, share, ...own, side];
     return [
-        { heading: "Change", about: "From before to after", width: "8rem", bar: true, text: (node) => unitChange(data.unit, tree.main[node]! - base[node]!) },
-        { heading: "Before", about: "", width: "7rem", text: (node) => unitText(data.unit, base[node]!) },
-        { heading: "After", about: "", width: "7rem", text: (node) => unitText(data.unit, tree.main[node]!) },
+        { heading: "Change", about: "From before to after", width: "8rem", bar: true, text: (node) => changeText(tree.main[node]! - base[node]!, data.unit) },
+        { heading: "Before", about: "", width: "7rem", text: (node) => spellKind(data.unit, base[node]!) },
+        { heading: "After", about: "", width: "7rem", text: (node) => spellKind(data.unit, tree.main[node]!) },
         ...own, side,
     ];
 }
-
-export const view: View = { Component: Tree };
