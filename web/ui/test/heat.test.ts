@@ -2,7 +2,8 @@
 // heat.test.ts: heat maps: shades, which cell lies where, axes, and that a brushed rectangle comes back from the address.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellAt, columnLeft, largest, ramp, rectBox, rectOf, rowTop, shadeOf, SHADES, sumOf, ticks, type HeatModel } from "../src/draw/heat";
+import { ramp } from "../src/draw/canvas";
+import { cellAt, columnLeft, largest, rectBox, rectOf, rowTop, shadeOf, SHADES, sumOf, ticks, type HeatModel } from "../src/draw/heat";
 import { brushText, bucketText, lastUsed } from "../src/views/lifetimes";
 import { classText, sizeBrush, sizeRange, used } from "../src/views/sizes";
 import { rectNamed } from "../src/views/TimeMap";

@@ -12,7 +12,7 @@
 import type { ComponentChildren } from "preact";
 import uPlot from "uplot";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ramp } from "../draw/heat";
+import { ramp } from "../draw/canvas";
 import { shownTheme, units } from "../settings";
 import type { Kind } from "../types";
 import { axisText, spellKind } from "./Cells";

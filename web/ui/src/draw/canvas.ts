@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// canvas.ts: what all that is drawn on a canvas needs: the pixels of the screen, and colours between two others.
+// canvas.ts: what all that is drawn needs: the pixels of the screen, colours between two others, a place in what is sorted.
 
 export type Colour = [number, number, number];
 
@@ -14,6 +14,15 @@ export function mix(a: string, b: string, share: number): string {
     const to = parseColour(b);
     const parts = parseColour(a).map((part, i) => Math.round(part + (to[i]! - part) * share));
     return "#" + parts.map((part) => Math.min(Math.max(part, 0), 255).toString(16).padStart(2, "0")).join("");
+}
+
+/** So many colours from the first stop to the last, the ends included. */
+export function ramp(stops: readonly string[], count: number): string[] {
+    return Array.from({ length: count }, (_, index) => {
+        const at = count === 1 ? stops.length - 1 : (index / (count - 1)) * (stops.length - 1);
+        const low = Math.min(stops.length - 2, Math.floor(at));
+        return mix(stops[low]!, stops[low + 1]!, at - low);
+    });
 }
 
 /** The canvas as large as that in CSS pixels, and empty; null: it cannot be drawn on. */

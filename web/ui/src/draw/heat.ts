@@ -4,7 +4,7 @@
 //
 // Row 0 is at the bottom, as on an axis. Columns are as wide as what they stand for: `edges` are their borders, as
 // many as columns and one more. Shades go by the logarithm: 1 is seen beside 1,000,000.
-import { firstWhere, mix } from "./canvas";
+import { firstWhere } from "./canvas";
 
 export interface HeatModel {
     columns: number;
@@ -91,17 +91,6 @@ export function ticks(from: number, to: number, most: number): number[] {
     const found: number[] = [];
     for (let number = Math.ceil(from / step - 1e-9) + 0; number * step <= to * (1 + 1e-12); number++) found.push(number * step);
     return found;
-}
-
-/* ---- Colours ---- */
-
-/** So many colours from the first stop to the last, the ends included. */
-export function ramp(stops: readonly string[], count: number): string[] {
-    return Array.from({ length: count }, (_, index) => {
-        const at = count === 1 ? stops.length - 1 : (index / (count - 1)) * (stops.length - 1);
-        const low = Math.min(stops.length - 2, Math.floor(at));
-        return mix(stops[low]!, stops[low + 1]!, at - low);
-    });
 }
 
 /* ---- Painting ---- */
