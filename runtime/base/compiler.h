@@ -10,6 +10,8 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COLD        __attribute__((cold, noinline))
 #define INLINE      static inline __attribute__((always_inline))
+/* Of a function that a header declares: inlined where its own file calls it. */
+#define INLINE_HERE inline __attribute__((always_inline))
 #define PUBLIC      __attribute__((visibility("default")))
 #define HIDDEN      __attribute__((visibility("hidden"))) /* not looked up in the GOT */
 /* Small statics that a forked child writes: beside each other, since each page is copied then. */

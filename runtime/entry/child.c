@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* child.c: a forked child starts light, grows, or hands in what it did. See child.h. */
+/* child.c: a forked child starts light, grows, or hands in what it did. See child.h. Called by
+ * process/, where it begins and ends, and by events. */
 #define _GNU_SOURCE
 #include "runtime/entry/child.h"
 
@@ -7,7 +8,6 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/switch.h"
-#include "runtime/entry/threadpool.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/record/light.h"
 
@@ -84,25 +84,14 @@ void child_inherited_unmapped(uint32_t context, uint64_t size, int is_last) {
     count_born(context, size, is_last != 0);
 }
 
-/* In the child's recording the block begins anew, as one of its first thread's. */
-static void record_inherited(struct thread *thread, const struct heap_block *block) {
-    struct recorder_alloc alloc = {
-        .address = block->start, .size = block->size, .context = block->context};
-    struct heap_block own = *block;
-    own.thread = thread->id;
-    own.birth_tick = thread->tick;
-    heap_replace(&runtime.heap, &own);
-    event_record_alloc(thread, &runtime.heap, &alloc);
-}
-
 /* Blocks of one context, which mostly lie beside each other: there may be millions of them. */
 struct inheritance {
-    struct thread *thread; /* NULL: is not recorded */
+    struct thread *thread; /* NULL: they are not recorded */
     uint32_t context;
     uint64_t bytes, count;
 };
 
-static void count_inheritance(struct inheritance *all) {
+static void inherit_so_far(struct inheritance *all) {
     if (all->count != 0) {
         count_born_blocks(all->context, all->bytes, all->count);
     }
@@ -115,13 +104,19 @@ static void inherit_block(void *argument, const struct heap_block *block) {
         return;
     }
     if (block->context != all->context) {
-        count_inheritance(all);
+        inherit_so_far(all);
         all->context = block->context;
     }
     all->bytes += block->size;
     all->count++;
-    if (all->thread != NULL) {
-        record_inherited(all->thread, block);
+    if (all->thread != NULL) { /* in the child's recording it begins anew, as its first thread's */
+        struct recorder_alloc alloc = {
+            .address = block->start, .size = block->size, .context = block->context};
+        struct heap_block own = *block;
+        own.thread = all->thread->id;
+        own.birth_tick = all->thread->tick;
+        heap_replace(&runtime.heap, &own);
+        event_record_alloc(all->thread, &runtime.heap, &alloc);
     }
 }
 
@@ -143,18 +138,13 @@ static void inherit_pool_block(void *argument, const struct heap_block *block) {
     }
 }
 
-/* As a pool's: it is no record of the child's. */
-static void inherit_foreign_block(void *argument, const struct heap_block *block) {
-    (void)argument;
-    if (is_inherited(block->thread)) {
-        count_born_blocks(block->context, block->size, 1);
-    }
-}
-
-static void inherit_mapping(void *argument, const struct interval *item) {
+static void inherit_mapping(void *argument, struct interval *item) {
     struct thread *thread = argument;
-    uint64_t size = item->end - item->start;
-    count_born(item->context, size, !item->is_part);
+    if (!item->is_inherited) {
+        return;
+    }
+    item->is_inherited = 0;
+    count_born(item->context, item->end - item->start, !item->is_part);
     if (thread != NULL && thread->stream != NULL) {
         struct recorder_map map = mapping_record(item);
         event_record_map(thread, &map);
@@ -162,27 +152,28 @@ static void inherit_mapping(void *argument, const struct interval *item) {
 }
 
 /* The numbers of what is not recorded as inherited are the parent's. */
-static void forget_number(void *argument, const struct heap_block *block) {
+static void inherit_no_number(void *argument, const struct heap_block *block) {
     heap_set_number(argument, block->start, 0);
 }
 
 /* What is left of it is counted: the child has a region of its own. */
-static void inherit(struct thread *thread) {
+static void child_inherit(struct thread *thread) {
     int is_recorded = runtime.recorder.recording != NULL;
     struct inheritance all = {.thread = thread != NULL && thread->stream != NULL ? thread : NULL};
     if (is_recorded) {
-        heap_visit(&runtime.pools, forget_number, &runtime.pools);
-        heap_visit(&runtime.foreign, forget_number, &runtime.foreign);
+        heap_visit(&runtime.pools, inherit_no_number, &runtime.pools);
+        heap_visit(&runtime.foreign, inherit_no_number, &runtime.foreign);
     }
     if (is_recorded && thread == NULL) {
-        heap_visit(&runtime.heap, forget_number, &runtime.heap);
+        heap_visit(&runtime.heap, inherit_no_number, &runtime.heap);
     }
     heap_visit(&runtime.heap, inherit_block, &all);
-    count_inheritance(&all);
+    all.thread = NULL; /* like a pool's, the others are no records of the child's */
+    heap_visit(&runtime.foreign, inherit_block, &all);
+    inherit_so_far(&all);
     sampled_heap_visit(inherit_sampled, NULL);
     heap_visit(&runtime.pools, inherit_pool_block, NULL);
-    heap_visit(&runtime.foreign, inherit_foreign_block, NULL);
-    mapping_inherit(inherit_mapping, thread);
+    mapping_visit_in_child(inherit_mapping, thread);
 }
 
 /* --- where its thread counts ------------------------------------------------------------------ */
@@ -224,7 +215,7 @@ void child_end_direct(void) {
 /* --- a region of its own ---------------------------------------------------------------------- */
 
 /* What is the child's own, and of its parent's tree, modules and pools, so that ids stay valid. */
-static int is_kept(void *argument, const struct memtrace_segment *segment) {
+static int child_keeps(void *argument, const struct memtrace_segment *segment) {
     const struct runtime *parent = argument;
     const void *start = segment;
     if (start >= child.own_start) {
@@ -238,7 +229,7 @@ static int is_kept(void *argument, const struct memtrace_segment *segment) {
 }
 
 static int move_to_own_region(void) {
-    struct region_heirs heirs = {.keep = is_kept, .argument = &runtime};
+    struct region_heirs heirs = {.keep = child_keeps, .argument = &runtime};
     uint32_t modules = LOAD_ACQUIRE(&runtime.modules.header->module_count);
     if (region_grow(&runtime.region, &heirs) != 0) {
         return -1;
@@ -253,7 +244,7 @@ static int move_to_own_region(void) {
 }
 
 /* Signals wait: a handler would count in what is being moved. */
-static int grow(void) {
+static int child_grow_now(void) {
     struct sys_signals mask = sys_block_signals();
     int is_grown;
     thread_pass_through(1);
@@ -261,7 +252,7 @@ static int grow(void) {
     child_end_direct();
     is_grown = move_to_own_region() == 0;
     if (is_grown) {
-        inherit(NULL);
+        child_inherit(NULL);
         light_close(&child.light, 1);
         if (thread_self->record != NULL) {
             set_noted(thread_self, 0);
@@ -275,57 +266,46 @@ static int grow(void) {
     return is_grown;
 }
 
-/* Whether somebody of ours was interrupted who adds to counts that would move. (Where a gate is
- * open, that is in a fast half.) */
-static int interrupts_ours(struct frame caller) {
-    return thread_is_inside() ||
-           (child.direct != NULL && thread_self == child.direct &&
-            interrupted_inside(&runtime.rules, thread_self->walker->stack, caller));
-}
-
 int child_grow(void) {
     if (!child_is_light()) {
         return 1;
     }
-    if (interrupts_ours(EVENT_CALLER())) {
+    /* Whether somebody of ours was interrupted who adds to counts that would move. (Where a gate is
+     * open, that is in a fast half.) */
+    if (thread_is_inside() ||
+        (child.direct != NULL && thread_self == child.direct &&
+         interrupted_inside(&runtime.rules, thread_self->walker->stack, EVENT_CALLER()))) {
         child.is_wanted = 1;
         thread_self->is_noted = thread_self->is_special = 1;
         return 0;
     }
-    return grow();
-}
-
-struct counts {
-    uint32_t threads, pools;
-};
-
-static struct counts counts_of(const struct memtrace_header *header) {
-    return (struct counts){LOAD_RELAXED(&header->thread_count), LOAD_RELAXED(&header->pool_count)};
+    return child_grow_now();
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Header and tree become private, unless the parent was light: then they are. *counts: of the
- * parent. (Its header is read by its new address: by the old one it would be one more page to be
- * mapped.) */
-static int leave_parent(struct counts *counts) {
+/* Header and tree become private, unless the parent was light: then they are. *threads, *pools: how
+ * many the parent had. (Its header is read by its new address: by the old one it would be one more
+ * page to be mapped.) */
+static int child_leave_parent(uint32_t *threads, uint32_t *pools) {
+    const struct memtrace_header *header = runtime.space.header;
     int was_light = runtime.space.is_private;
     light_close(&child.light, 0); /* the record is the parent's */
-    if (was_light) {
-        *counts = counts_of(runtime.space.header);
-        return space_begin_private_again(&runtime.space) == 0 ? 0 : -1;
+    if (!was_light) {
+        child.light.ancestor = space_begin_private(&runtime.space);
+        context_begin_private(&runtime.tree);
+        header = child.light.ancestor;
+        if (header == NULL) {
+            return -1;
+        }
     }
-    child.light.ancestor = space_begin_private(&runtime.space);
-    context_begin_private(&runtime.tree);
-    if (child.light.ancestor == NULL) {
-        return -1;
-    }
-    *counts = counts_of(child.light.ancestor);
-    return 0;
+    *threads = LOAD_RELAXED(&header->thread_count);
+    *pools = LOAD_RELAXED(&header->pool_count);
+    return was_light && space_begin_private_again(&runtime.space) != 0 ? -1 : 0;
 }
 
 /* Locks that threads may have held which are not here, and what was theirs. */
-static int begin_anew(void) {
+static int child_begin_anew(void) {
     trylock_fork(&runtime.rules.lock);
     runtime.world.libunwind = NULL; /* its locks may be held, too */
     trylock_fork(&runtime.modules.lock);
@@ -364,10 +344,10 @@ static void set_limits(void) {
 }
 
 int child_start(void) {
-    struct counts counts;
+    uint32_t threads, pools;
     struct thread *thread;
     int is_light;
-    if (leave_parent(&counts) != 0) {
+    if (child_leave_parent(&threads, &pools) != 0) {
         return -1;
     }
     child.direct = NULL;
@@ -376,12 +356,12 @@ int child_start(void) {
     child.freed_count = child.freed_bytes = 0;
     set_limits();
     child.is_wanted = 0;
-    if (region_begin_light(&runtime.region) != 0 || begin_anew() != 0) {
+    if (region_begin_light(&runtime.region) != 0 || child_begin_anew() != 0) {
         return -1;
     }
-    runtime.space.header->pool_count = counts.pools;
+    runtime.space.header->pool_count = pools;
     /* A handler that interrupted an event goes on in it with what was its parent's. */
-    is_light = number_threads(counts.threads) && !thread_forked_inside() &&
+    is_light = number_threads(threads) && !thread_forked_inside() &&
                runtime.settings.recording.state == MEMTRACE_RECORD_NONE &&
                light_is_open(&child.light, &runtime.space) &&
                light_open(&child.light, &runtime.space) == 0;
@@ -397,7 +377,7 @@ int child_start(void) {
         begin_direct(thread);
     }
     if (!is_light) {
-        inherit(thread);
+        child_inherit(thread);
         light_close(&child.light, 1);
         child.first_thread = child.first_thread == UINT32_MAX ? 0 : child.first_thread;
     }
@@ -416,7 +396,7 @@ void child_wipe(void) {
     if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0 &&
         runtime.space.header->pid != sys_getpid()) {
         *runtime.alive = 0;
-        threadpool_wipe();
+        thread_wipe_all();
     }
 }
 
@@ -451,20 +431,16 @@ static void sum_counts(struct memtrace_counts *sum) {
     light_count(&child.light, sum, child.freed_count, child.freed_bytes);
 }
 
-/* A process that dropped its privileges stays light: a region of another user is none that the
- * run's command looks at, and the profile could not be written beside the others. */
-static int is_other_user(void) {
-    return child.light.ancestor->uid != sys_getuid() && light_is_open(&child.light, &runtime.space);
-}
-
-/* Whether it has done what is worth a region of its own. */
-static int is_large(const struct memtrace_counts *counts) {
+/* Whether it has done what is worth a region of its own. A process that dropped its privileges
+ * stays light: a region of another user is none that the run's command looks at, and the profile
+ * could not be written beside the others. */
+static int child_is_large(const struct memtrace_counts *counts) {
     uint64_t freed_bytes = counts->free_bytes - child.freed_bytes;
     if (counts->alloc_count + counts->free_count - child.freed_count < child.events_most &&
         counts->alloc_bytes - freed_bytes < child.live_most) {
         return 0;
     }
-    if (is_other_user()) {
+    if (child.light.ancestor->uid != sys_getuid() && light_is_open(&child.light, &runtime.space)) {
         child.events_most *= 2; /* not to be asked at each event again */
         child.live_most *= 2;
         return 0;
@@ -478,7 +454,7 @@ void child_note(void) {
         return;
     }
     sum_counts(&counts);
-    if (child.is_wanted || is_large(&counts) ||
+    if (child.is_wanted || child_is_large(&counts) ||
         runtime.space.header->lost[MEMTRACE_LOST_MODULES] != 0 || /* another leaf is needed */
         LOAD_RELAXED(&child.light.ancestor->state) != MEMTRACE_STATE_RUNNING) {
         child_grow();
@@ -504,7 +480,7 @@ int child_hand_in(enum memtrace_state state) {
         return 1;
     }
     /* Nobody would read it there. What did nothing is not worth a file. */
-    return (counts.alloc_count == 0 && counts.free_count == child.freed_count) || !grow();
+    return (counts.alloc_count == 0 && counts.free_count == child.freed_count) || !child_grow_now();
 }
 
 void child_after_failed_exec(void) {

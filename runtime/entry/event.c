@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* event.c: the parts of an event that most events do not need. See event.h. */
+/* event.c: the parts of an event that most events do not need. See event.h. Called by its inline
+ * functions, by malloc.c and sampled_mode.c. */
 #include "runtime/entry/event.h"
 
 #include "runtime/entry/child.h"
@@ -30,7 +31,7 @@ COLD void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t con
 /* --- frees that were missed ------------------------------------------------------------------- */
 
 /* In the recording, too, the block ends here. */
-static void count_missed(struct thread *thread, const struct heap_block *block) {
+static void event_count_missed(struct thread *thread, const struct heap_block *block) {
     space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
     if (thread->stream != NULL) {
         uint64_t name =
@@ -47,7 +48,7 @@ COLD void event_insert_again(struct thread *thread, uintptr_t address, uint64_t 
     struct heap_block block = event_new_block(thread, address, size, context);
     struct heap_block stale;
     if (heap_remove_stale(&runtime.heap, address, heap_is_small(size), thread->tick, &stale)) {
-        count_missed(thread, &stale);
+        event_count_missed(thread, &stale);
     }
     if (heap_insert(&runtime.heap, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
@@ -58,27 +59,27 @@ COLD void event_end_numbered(struct thread *thread, uintptr_t address, uint64_t 
     struct heap_block stale;
     if (heap_starts_in_granule(&runtime.heap, address, !heap_is_small(size)) &&
         heap_remove_stale(&runtime.heap, address, !heap_is_small(size), thread->tick, &stale)) {
-        count_missed(thread, &stale);
+        event_count_missed(thread, &stale);
     }
 }
 
 /* --- paths for which there was no room -------------------------------------------------------- */
 
-static void count_cut(int is_cut) {
+static void event_count_cut(int is_cut) {
     if (is_cut) {
         space_lost(&runtime.space, MEMTRACE_LOST_CONTEXTS, 1);
     }
 }
 
-static struct context_id known_part(struct context_id path) {
+static struct context_id event_known_part(struct context_id path) {
     uint32_t id = context_kept(path).value;
     return (struct context_id){id != 0 ? id : runtime.unknown_context};
 }
 
 /* Where there was no room for a path there may be none for a cell of its ancestor either. */
 COLD uint32_t event_ancestor(const struct thread *thread, struct context_id path) {
-    struct context_id at = known_part(path);
-    count_cut(context_is_cut(path));
+    struct context_id at = event_known_part(path);
+    event_count_cut(context_is_cut(path));
     while (at.value != 0 && !ledger_has_room(&runtime.ledger, thread->column, at.value)) {
         at.value = context_read(&runtime.tree, at).parent;
     }
@@ -89,9 +90,10 @@ COLD uint32_t event_ancestor(const struct thread *thread, struct context_id path
  * either it stands alone, under the root: for mappings that was made at the start. */
 uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_t class_frame) {
     struct context_id path = event_path(thread, caller);
-    struct context_id context = context_cached_child(
-        &runtime.tree, &thread->walker->cache, known_part(path), class_frame, CONTEXT_CHARGED);
-    count_cut(context_is_cut(path) || context_is_cut(context));
+    struct context_id context =
+        context_cached_child(&runtime.tree, &thread->walker->cache, event_known_part(path),
+                             class_frame, CONTEXT_CHARGED);
+    event_count_cut(context_is_cut(path) || context_is_cut(context));
     if (LIKELY(!context_is_cut(context))) {
         return context.value;
     }
@@ -103,7 +105,7 @@ uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_
 /* --- realloc ---------------------------------------------------------------------------------- */
 
 /* Whether mode sampled had picked it. */
-static int take_picked(uintptr_t address, struct event_taken *taken) {
+static int event_take_picked(uintptr_t address, struct event_taken *taken) {
     taken->name = 0;
     taken->is_picked =
         sampled_heap_may_hold(address) && sampled_heap_remove(address, &taken->picked);
@@ -114,7 +116,7 @@ static int take_picked(uintptr_t address, struct event_taken *taken) {
 
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
-    if (take_picked(machine_untagged(address), taken)) {
+    if (event_take_picked(machine_untagged(address), taken)) {
         return;
     }
     taken->known = heap_remove(&runtime.heap, machine_untagged(address),
@@ -161,7 +163,7 @@ void event_put_back(const struct event_taken *taken) {
 
 void event_take_uncounted(const void *address, struct event_taken *taken) {
     uintptr_t start = machine_untagged(address);
-    if (take_picked(start, taken)) {
+    if (event_take_picked(start, taken)) {
         return;
     }
     taken->known =

@@ -9,7 +9,6 @@
 
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/sampled_mode.h"
-#include "runtime/entry/tick.h"
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
  * inlined: in a call it would travel through memory, and reading it back there would stall.) */
@@ -69,6 +68,18 @@ INLINE int event_enter(struct thread *thread, uintptr_t place) {
 INLINE void event_leave(struct thread *thread) {
     /* Who finds the gate open (entry/quiescence.c) finds all of the event. */
     STORE_RELEASE(&thread->gate, LOAD_RELAXED(&runtime.gate));
+}
+
+/* The thread, NULL: there is none, enters an event that is none of the usual ones; and is done with
+ * it. 1, or 0: it cannot be counted. (Where it could not enter, it is a wiped one, not a late one.)
+ */
+INLINE int event_begin(struct thread *thread, uintptr_t place) {
+    return thread != NULL && event_enter(thread, place);
+}
+
+INLINE void event_end(struct thread *thread) {
+    event_leave(thread);
+    thread_done(thread);
 }
 
 INLINE void event_tick(struct thread *thread) {

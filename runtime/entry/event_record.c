@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* event_record.c: the end of an event that is recorded. See event.h. */
-#include "runtime/entry/child.h"
+/* event_record.c: the end of an event that is recorded. See event.h. Called by events, by pools
+ * (follow/pool.c), and by who writes marks. */
 #include "runtime/entry/event.h"
-#include "runtime/entry/module_filter.h"
+
+#include "runtime/base/text.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/real.h"
-#include "runtime/entry/thread_watch.h"
 
 /* Whom the event is charged to, whose slot the gate holds meanwhile. */
-static struct frame caller_of(const struct thread *thread) {
+static struct frame event_caller_of(const struct thread *thread) {
     return event_caller_at(thread->gate);
 }
 
@@ -16,7 +17,7 @@ static struct frame caller_of(const struct thread *thread) {
 /* Whether a signal handler runs: the way outwards leads over an instruction that was interrupted.
  */
 int event_is_in_handler(struct thread *thread) {
-    struct context_id at = context_kept(event_path(thread, caller_of(thread)));
+    struct context_id at = context_kept(event_path(thread, event_caller_of(thread)));
     while (at.value != 0) {
         struct memtrace_node node = context_read(&runtime.tree, at);
         if ((node.frame & MEMTRACE_FRAME_EXACT) != 0) {
@@ -33,7 +34,7 @@ int event_wait_for_room(struct thread *thread) {
            recorder_wait(thread->stream);
 }
 
-static COLD uint64_t alloc_late(struct thread *thread, const struct recorder_alloc *alloc) {
+static COLD uint64_t event_alloc_late(struct thread *thread, const struct recorder_alloc *alloc) {
     uint64_t number = event_wait_for_room(thread) ? recorder_alloc(thread->stream, alloc) : 0;
     if (number == 0) {
         recorder_lost(thread->stream, 1, alloc->replaces != 0);
@@ -41,7 +42,7 @@ static COLD uint64_t alloc_late(struct thread *thread, const struct recorder_all
     return number;
 }
 
-static COLD void free_late(struct thread *thread, uint64_t name, uint32_t context) {
+static COLD void event_free_late(struct thread *thread, uint64_t name, uint32_t context) {
     if (!event_wait_for_room(thread) || !recorder_free(thread->stream, name, context)) {
         recorder_lost(thread->stream, 0, 1);
     }
@@ -52,8 +53,8 @@ static COLD void free_late(struct thread *thread, uint64_t name, uint32_t contex
 static void record_alloc_settling(struct thread *thread, const struct shadow_heap *heap,
                                   const struct recorder_alloc *alloc);
 
-INLINE void record_alloc(struct thread *thread, const struct shadow_heap *heap,
-                         const struct recorder_alloc *alloc) {
+INLINE_HERE void event_record_alloc(struct thread *thread, const struct shadow_heap *heap,
+                                    const struct recorder_alloc *alloc) {
     uint64_t number;
     if (UNLIKELY(LOAD_RELAXED(&runtime.recorder.is_settling) != 0)) {
         struct recorder_alloc copy = *alloc;
@@ -63,47 +64,33 @@ INLINE void record_alloc(struct thread *thread, const struct shadow_heap *heap,
     number = recorder_alloc(thread->stream, alloc);
     if (UNLIKELY(number == 0)) {
         struct recorder_alloc copy = *alloc; /* so that it can be in registers */
-        number = alloc_late(thread, &copy);
+        number = event_alloc_late(thread, &copy);
     }
     heap_set_number(heap, alloc->address, (uint32_t)number);
 }
 
-void event_record_alloc(struct thread *thread, const struct shadow_heap *heap,
-                        const struct recorder_alloc *alloc) {
-    record_alloc(thread, heap, alloc);
-}
-
-INLINE uint64_t take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
-                          uint32_t birth) {
+INLINE_HERE uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address,
+                                     uint32_t owner, uint32_t birth) {
     uint32_t low = UNLIKELY(LOAD_RELAXED(&runtime.recorder.is_settling) != 0)
                        ? heap_take_number_locked(heap, address)
                        : heap_take_number(heap, address);
     return UNLIKELY(low == 0) ? 0 : recorder_block_name(&runtime.recorder, owner, low, birth);
 }
 
-uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
-                         uint32_t birth) {
-    return take_name(heap, address, owner, birth);
-}
-
 /* Where a free was called from. Apart from those that are recorded without. */
 static __attribute__((noinline)) uint32_t context_of_free(struct thread *thread) {
-    uint32_t context = context_kept(event_path(thread, caller_of(thread))).value;
+    uint32_t context = context_kept(event_path(thread, event_caller_of(thread))).value;
     return context != 0 ? context : runtime.unknown_context;
 }
 
-INLINE void record_free(struct thread *thread, uint64_t name) {
+INLINE_HERE void event_record_free(struct thread *thread, uint64_t name) {
     uint32_t context = 0;
     if (UNLIKELY(runtime.recorder.recording->flags & MEMTRACE_RECORDING_FREE_STACKS)) {
         context = context_of_free(thread);
     }
     if (UNLIKELY(!recorder_free(thread->stream, name, context))) {
-        free_late(thread, name, context);
+        event_free_late(thread, name, context);
     }
-}
-
-void event_record_free(struct thread *thread, uint64_t name) {
-    record_free(thread, name);
 }
 
 /* While blocks are named that were there before, this one may have been taken for one of them since
@@ -120,12 +107,12 @@ static COLD void record_alloc_settling(struct thread *thread, const struct shado
     low = (uint32_t)stream->number;
     if (!heap_claim_number(heap, alloc->address, low)) {
         if (alloc->replaces != 0) {
-            record_free(thread, alloc->replaces);
+            event_record_free(thread, alloc->replaces);
         }
         return;
     }
     number = recorder_alloc(stream, alloc);
-    if (number == 0 && alloc_late(thread, alloc) == 0) {
+    if (number == 0 && event_alloc_late(thread, alloc) == 0) {
         heap_unclaim_number(heap, alloc->address, low);
     }
 }
@@ -133,46 +120,89 @@ static COLD void record_alloc_settling(struct thread *thread, const struct shado
 /* --- a part of them --------------------------------------------------------------------------- */
 
 /* Only a part of the allocations is wanted: by chance, by size, by module. */
-INLINE int is_selective(const struct memtrace_recording *recording) {
+INLINE int event_is_selective(const struct memtrace_recording *recording) {
     return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most |
             (LOAD_RELAXED(&recording->flags) &
              (MEMTRACE_RECORDING_MODULES | MEMTRACE_RECORDING_THIN))) != 0;
 }
 
-static struct module_filter filter;
+/* Which modules are wanted (MEMTRACE_RECORD_MODULES), by module id. Any thread: what is decided of
+ * one never changes. */
+enum { MODULE_UNDECIDED = 0, MODULE_WANTED, MODULE_UNWANTED };
+static uint8_t module_verdict[MODULE_LIMIT];
 
 void event_forget_modules(void) {
-    filter = (struct module_filter){0};
+    __builtin_memset(module_verdict, MODULE_UNDECIDED, sizeof module_verdict);
 }
 
-static int is_wanted(const struct memtrace_recording *recording, uint64_t size, uint32_t context) {
-    return (recording->size_most == 0 ||
-            (size >= recording->size_least && size <= recording->size_most)) &&
-           ((recording->flags & MEMTRACE_RECORDING_MODULES) == 0 ||
-            module_filter_wants(&filter, runtime.settings.modules, &runtime.modules, &runtime.tree,
-                                (struct context_id){context}));
+/* Whether `list`, "NAME,NAME,...", has this file: a name is a file's, or its beginning up to a dot:
+ * "libssl" is libssl.so.3. */
+static int module_is_listed(const char *list, const char *file) {
+    for (;;) {
+        const char *at = file;
+        while (*list != '\0' && *list != ',' && *list == *at) {
+            list++;
+            at++;
+        }
+        if ((*list == '\0' || *list == ',') && (*at == '\0' || *at == '.')) {
+            return 1;
+        }
+        while (*list != '\0' && *list != ',') {
+            list++;
+        }
+        if (*list++ == '\0') {
+            return 0;
+        }
+    }
+}
+
+/* Of the code that called the allocator: the class of what was allocated is no code; the frame
+ * below it is. "!NAME,...": all but these are wanted. */
+static int module_is_wanted(uint32_t context) {
+    const char *list = runtime.settings.modules;
+    int all_but = *list == '!';
+    struct memtrace_node node = context_read(&runtime.tree, (struct context_id){context});
+    uint8_t verdict;
+    uint32_t id;
+    if (node.frame < MEMTRACE_FRAME_CLASSES && node.parent != 0) {
+        node = context_read(&runtime.tree, (struct context_id){node.parent});
+    }
+    id = (uint32_t)(node.frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK;
+    if (id >= MODULE_LIMIT) {
+        return all_but;
+    }
+    verdict = LOAD_RELAXED(&module_verdict[id]);
+    if (UNLIKELY(verdict == MODULE_UNDECIDED)) {
+        const struct memtrace_module *module = id != 0 ? module_get(&runtime.modules, id) : NULL;
+        int listed =
+            module != NULL && module_is_listed(list + all_but, text_base_name(module->path));
+        verdict = listed != all_but ? MODULE_WANTED : MODULE_UNWANTED;
+        STORE_RELAXED(&module_verdict[id], verdict);
+    }
+    return verdict == MODULE_WANTED;
 }
 
 /* Whether this one is recorded, where a part is, and what it stands for. One of no bytes stands for
  * itself. */
-static int is_chosen(struct thread *thread, uint64_t size, uint32_t context, uint64_t *weight) {
+static int event_is_chosen(struct thread *thread, uint64_t size, uint32_t context,
+                           uint64_t *weight) {
     const struct memtrace_recording *recording = runtime.recorder.recording;
     uint64_t mean = memtrace_distance(recording);
-    int fits = is_wanted(recording, size, context);
+    int fits = (recording->size_most == 0 ||
+                (size >= recording->size_least && size <= recording->size_most)) &&
+               ((recording->flags & MEMTRACE_RECORDING_MODULES) == 0 || module_is_wanted(context));
     *weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
     return fits && (mean == 0 || *weight != 0 || size == 0);
 }
 
-/* --- those of pools --------------------------------------------------------------------------- */
-
 void event_record_pool(struct thread *thread, const struct shadow_heap *heap,
                        const struct recorder_alloc *alloc) {
     struct recorder_alloc chosen = *alloc;
-    if (!is_selective(runtime.recorder.recording) ||
-        is_chosen(thread, alloc->size, alloc->context, &chosen.weight)) {
-        record_alloc(thread, heap, &chosen);
+    if (!event_is_selective(runtime.recorder.recording) ||
+        event_is_chosen(thread, alloc->size, alloc->context, &chosen.weight)) {
+        event_record_alloc(thread, heap, &chosen);
     } else if (alloc->replaces != 0) {
-        record_free(thread, alloc->replaces);
+        event_record_free(thread, alloc->replaces);
     }
 }
 
@@ -183,7 +213,7 @@ void event_record_pool(struct thread *thread, const struct shadow_heap *heap,
 enum { CHUNK_MAPPED = 2, CHUNK_ARENA = 4, CHUNK_FLAGS = 7 };
 
 /* Returns how many bytes can be used; notes which kind of block it is. */
-INLINE uint64_t look_at_block(uintptr_t address, uint32_t *flags) {
+INLINE uint64_t event_look_at_block(uintptr_t address, uint32_t *flags) {
     uint64_t word;
     if (UNLIKELY(!real.is_glibc)) {
         return real.malloc_usable_size != NULL ? real.malloc_usable_size((void *)address) : 0;
@@ -207,23 +237,23 @@ INLINE void record_heap_alloc(struct thread *thread, uintptr_t address, uint64_t
                                    .context = context,
                                    .alignment = (how >> EVENT_ALIGNMENT_SHIFT) & 63};
     uint32_t flags = how & MEMTRACE_ALLOC_ZEROED;
-    uint64_t usable = LIKELY((how & EVENT_FOREIGN) == 0) ? look_at_block(address, &flags) : 0;
+    uint64_t usable = LIKELY((how & EVENT_FOREIGN) == 0) ? event_look_at_block(address, &flags) : 0;
     alloc.flags = flags;
     if (LIKELY(usable >= size)) {
         uint64_t slack = usable - size;
         alloc.slack = slack < MEMTRACE_SLACK_MOST ? (uint32_t)slack : MEMTRACE_SLACK_MOST;
     }
-    record_alloc(thread, &heap, &alloc);
+    event_record_alloc(thread, &heap, &alloc);
 }
 
 /* Where a part of the allocations is to be recorded. */
-static __attribute__((noinline)) void select_alloc(struct thread *thread, uintptr_t address,
-                                                   uint64_t size, uint32_t context, uint32_t how,
-                                                   uint64_t replaces) {
+static __attribute__((noinline)) void event_select_alloc(struct thread *thread, uintptr_t address,
+                                                         uint64_t size, uint32_t context,
+                                                         uint32_t how, uint64_t replaces) {
     uint64_t weight;
-    if (!is_chosen(thread, size, context, &weight)) {
+    if (!event_is_chosen(thread, size, context, &weight)) {
         if (replaces != 0) {
-            record_free(thread, replaces);
+            event_record_free(thread, replaces);
         }
     } else {
         record_heap_alloc(thread, address, size, context, how, replaces, weight);
@@ -237,8 +267,8 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
         if (UNLIKELY(heap_has_number(&runtime.heap, at))) {
             event_end_numbered(thread, at, size);
         }
-        if (UNLIKELY(is_selective(runtime.recorder.recording))) {
-            select_alloc(thread, at, size, context, how, replaces);
+        if (UNLIKELY(event_is_selective(runtime.recorder.recording))) {
+            event_select_alloc(thread, at, size, context, how, replaces);
         } else {
             record_heap_alloc(thread, at, size, context, how, replaces, 0);
         }
@@ -254,9 +284,9 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth) {
     if (LIKELY(thread->stream != NULL && owner != 0)) {
         struct shadow_heap heap = event_heap();
-        uint64_t name = take_name(&heap, machine_untagged(address), owner, birth);
+        uint64_t name = event_take_name(&heap, machine_untagged(address), owner, birth);
         if (LIKELY(name != 0)) {
-            record_free(thread, name);
+            event_record_free(thread, name);
         }
     }
     event_leave(thread);
@@ -278,24 +308,22 @@ void event_record_map(struct thread *thread, const struct recorder_map *map) {
 void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t size,
                 struct frame caller) {
     struct thread *thread = thread_get_for_free(event_place(caller));
-    if (thread == NULL) {
+    if (thread != NULL && thread->stream == NULL) {
+        thread_done(thread);
         return;
     }
-    if (thread->stream != NULL && event_enter(thread, event_place(caller))) {
+    if (event_begin(thread, event_place(caller))) {
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
         uint64_t time_ns = tick_slow(thread);
-        if (thread->stream == NULL) { /* the recording has just ended */
-            event_leave(thread);
-            thread_done(thread);
-            return;
+        if (thread->stream != NULL) { /* else the recording has just ended */
+            recorder_set_time(thread->stream, time_ns, thread->tick);
+            if (!recorder_mark(thread->stream, what, id, text, size) &&
+                !(event_wait_for_room(thread) &&
+                  recorder_mark(thread->stream, what, id, text, size))) {
+                space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
+            }
         }
-        recorder_set_time(thread->stream, time_ns, thread->tick);
-        if (!recorder_mark(thread->stream, what, id, text, size) &&
-            !(event_wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
-            space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
-        }
-        event_leave(thread);
+        event_end(thread);
     }
-    thread_done(thread);
 }

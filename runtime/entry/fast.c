@@ -14,7 +14,6 @@
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/switch.h"
-#include "runtime/entry/tick.h"
 #include "runtime/machine/machine.h"
 
 #include <malloc.h>
@@ -116,26 +115,24 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of
                                                                            : COUNTED_AT_PEAK;
 }
 
-/* The end of a function that allocates: `otherwise` counts what was not counted. */
-#define RETURN_COUNTED(pointer, size, otherwise)                                                   \
-    do {                                                                                           \
-        enum allocated counted = count_small(pointer, size, MACHINE_PLACE());                      \
-        if (LIKELY(counted == COUNTED)) {                                                          \
-            return pointer;                                                                        \
-        }                                                                                          \
-        if (counted == COUNTED_AT_PEAK) {                                                          \
-            return malloc_raise_peak_slow(pointer);                                                \
-        }                                                                                          \
-        return otherwise;                                                                          \
-    } while (0)
+/* The whole of a function that gives out small blocks by `allocate`, each of its ends a jump:
+ * `other` does what is not small, `otherwise` counts what was not counted, which may be NULL. */
+#define ALLOCATE(size, is_other, other, allocate, otherwise)                                       \
+    void *pointer;                                                                                 \
+    enum allocated counted;                                                                        \
+    if (UNLIKELY(is_other)) {                                                                      \
+        return other;                                                                              \
+    }                                                                                              \
+    pointer = allocate;                                                                            \
+    counted = count_small(pointer, size, MACHINE_PLACE());                                         \
+    if (LIKELY(counted == COUNTED)) {                                                              \
+        return pointer;                                                                            \
+    }                                                                                              \
+    return counted == COUNTED_AT_PEAK ? malloc_raise_peak_slow(pointer) : (otherwise)
 
 PUBLIC void *malloc(size_t size) {
-    void *pointer;
-    if (UNLIKELY(size >= real.small_limit)) {
-        return real_other_malloc(size);
-    }
-    pointer = real.malloc(size);
-    RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));
+    ALLOCATE(size, size >= real.small_limit, real_other_malloc(size), real.malloc(size),
+             malloc_count_slow(pointer, size));
 }
 
 /* A function of its own, so that the ordinary saves no registers for it. */
@@ -149,13 +146,9 @@ static __attribute__((noinline)) void *calloc_other(size_t number, size_t size) 
 
 PUBLIC void *calloc(size_t number, size_t size) {
     size_t total;
-    void *pointer;
-    if (UNLIKELY(__builtin_mul_overflow(number, size, &total) || total >= real.small_limit ||
-                 real.pads)) {
-        return calloc_other(number, size);
-    }
-    pointer = real.calloc(1, total);
-    RETURN_COUNTED(pointer, total, calloc_count_slow(pointer, total));
+    ALLOCATE(total,
+             __builtin_mul_overflow(number, size, &total) || total >= real.small_limit || real.pads,
+             calloc_other(number, size), real.calloc(1, total), calloc_count_slow(pointer, total));
 }
 
 /* Has a fast half in mode sampled only. */
@@ -298,45 +291,27 @@ static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size
 #define DEFINE_NEW(name, slow)                                                                     \
     PUBLIC void *name(size_t size);                                                                \
     PUBLIC void *name(size_t size) {                                                               \
-        void *pointer;                                                                             \
-        if (UNLIKELY(size == 0 || size >= real.small_limit)) {                                     \
-            return new_other(size, slow);                                                          \
-        }                                                                                          \
-        pointer = real.malloc(size);                                                               \
-        if (UNLIKELY(pointer == NULL)) {                                                           \
-            return slow(size);                                                                     \
-        }                                                                                          \
-        RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));                           \
+        ALLOCATE(size, size == 0 || size >= real.small_limit, new_other(size, slow),               \
+                 real.malloc(size),                                                                \
+                 pointer != NULL ? malloc_count_slow(pointer, size) : slow(size));                 \
     }
 
 #define DEFINE_NEW_NOTHROW(name, slow)                                                             \
     PUBLIC void *name(size_t size, const void *tag);                                               \
     PUBLIC void *name(size_t size, const void *tag) {                                              \
-        void *pointer;                                                                             \
-        if (UNLIKELY(size == 0 || size >= real.small_limit)) {                                     \
-            return slow(size, tag);                                                                \
-        }                                                                                          \
-        pointer = real.malloc(size);                                                               \
-        if (UNLIKELY(pointer == NULL)) {                                                           \
-            return slow(size, tag);                                                                \
-        }                                                                                          \
-        RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));                           \
+        ALLOCATE(size, size == 0 || size >= real.small_limit, slow(size, tag), real.malloc(size),  \
+                 pointer != NULL ? malloc_count_slow(pointer, size) : slow(size, tag));            \
     }
 
 /* Recordings, which tell the alignment, are for the slow halves. */
 #define DEFINE_NEW_ALIGNED(name, slow)                                                             \
     PUBLIC void *name(size_t size, size_t alignment);                                              \
     PUBLIC void *name(size_t size, size_t alignment) {                                             \
-        void *pointer;                                                                             \
-        if (UNLIKELY(size == 0 || size >= real.small_limit || real.pads ||                         \
-                     alignment < sizeof(void *))) {                                                \
-            return slow(size, alignment);                                                          \
-        }                                                                                          \
-        pointer = real.aligned_alloc(alignment, size);                                             \
-        if (UNLIKELY(pointer == NULL)) {                                                           \
-            return slow(size, alignment);                                                          \
-        }                                                                                          \
-        RETURN_COUNTED(pointer, size, malloc_count_aligned_slow(pointer, size, alignment));        \
+        ALLOCATE(size,                                                                             \
+                 size == 0 || size >= real.small_limit || real.pads || alignment < sizeof(void *), \
+                 slow(size, alignment), real.aligned_alloc(alignment, size),                       \
+                 pointer != NULL ? malloc_count_aligned_slow(pointer, size, alignment)             \
+                                 : slow(size, alignment));                                         \
     }
 
 DEFINE_NEW(MACHINE_OF_SIZE(_Znw, ), new_slow)
@@ -348,12 +323,8 @@ DEFINE_NEW_ALIGNED(MACHINE_OF_SIZE(_Zna, St11align_val_t), new_array_aligned_slo
 
 #define DEFINE_ALIGNED(name, slow)                                                                 \
     PUBLIC void *name(size_t alignment, size_t size) {                                             \
-        void *pointer;                                                                             \
-        if (UNLIKELY(size >= real.small_limit || real.pads)) {                                     \
-            return slow(alignment, size);                                                          \
-        }                                                                                          \
-        pointer = real.name(alignment, size);                                                      \
-        RETURN_COUNTED(pointer, size, malloc_count_aligned_slow(pointer, size, alignment));        \
+        ALLOCATE(size, size >= real.small_limit || real.pads, slow(alignment, size),               \
+                 real.name(alignment, size), malloc_count_aligned_slow(pointer, size, alignment)); \
     }
 
 DEFINE_ALIGNED(aligned_alloc, aligned_alloc_slow)
@@ -410,17 +381,17 @@ static void free_sampled_again(void *pointer) {
 }
 
 /* A thread that is not known yet may be a forked child's: its header is another. */
-INLINE int is_stopped(void) {
+INLINE int fast_is_stopped(void) {
     return LIKELY(thread_self->gate == GATE_STOPPED);
 }
 
 static void *malloc_stopped(size_t size) {
-    return is_stopped() && LIKELY(!switch_is_asked()) ? real.malloc(size) : malloc_slow(size);
+    return fast_is_stopped() && LIKELY(!switch_is_asked()) ? real.malloc(size) : malloc_slow(size);
 }
 
 /* What was counted is followed; the early arena's blocks are said to be sampled. */
 static void free_stopped(void *pointer) {
-    if (is_stopped() && LIKELY(event_is_unknown(machine_untagged(pointer)))) {
+    if (fast_is_stopped() && LIKELY(event_is_unknown(machine_untagged(pointer)))) {
         real.free(pointer);
     } else {
         free_slow(pointer);

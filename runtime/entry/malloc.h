@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* malloc.h: the malloc family as fast.c, operator new, and the functions of other
- * allocators use it. */
+/* malloc.h: the malloc family as fast.c and the functions of other allocators use it. */
 #ifndef RUNTIME_ENTRY_MALLOC_H
 #define RUNTIME_ENTRY_MALLOC_H
 
@@ -44,10 +43,6 @@ HIDDEN void *new_nothrow_slow(size_t size, const void *tag);
 HIDDEN void *new_array_nothrow_slow(size_t size, const void *tag);
 HIDDEN void *new_aligned_slow(size_t size, size_t alignment);
 HIDDEN void *new_array_aligned_slow(size_t size, size_t alignment);
-
-/* frame: MACHINE_FRAME() of the operator, whose caller is charged. */
-void *malloc_for_new(size_t size, uintptr_t frame);
-void *malloc_for_aligned_new(size_t size, size_t alignment, uintptr_t frame);
 
 /* As malloc and its relatives do, by functions of the allocator `from`. frame: MACHINE_FRAME() of
  * the one that was called, whose caller is charged. */

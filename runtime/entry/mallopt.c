@@ -13,10 +13,8 @@
 
 #include <malloc.h>
 
-typedef int mallopt_function(int parameter, int value);
-
 /* As malloc.h has it. NULL: of another allocator, or a later one. */
-static const char *name_of(int parameter) {
+static const char *mallopt_name(int parameter) {
     static const struct {
         int parameter;
         const char *name;
@@ -36,8 +34,8 @@ static const char *name_of(int parameter) {
 }
 
 /* "M_MMAP_THRESHOLD=65536" */
-static void spell(struct text *text, int parameter, int value, int result) {
-    const char *name = name_of(parameter);
+static void mallopt_spell(struct text *text, int parameter, int value, int result) {
+    const char *name = mallopt_name(parameter);
     if (name != NULL) {
         text_add(text, name);
     } else {
@@ -47,17 +45,17 @@ static void spell(struct text *text, int parameter, int value, int result) {
 }
 
 PUBLIC int mallopt(int parameter, int value) {
-    static mallopt_function *real_mallopt;
+    static int (*real_mallopt)(int parameter, int value);
     char buffer[64];
     struct text text;
     int result;
     if (real_mallopt == NULL) {
-        real_mallopt = (mallopt_function *)objects_nearer("mallopt", real_symbol("mallopt"));
+        real_mallopt = (__typeof__(real_mallopt))objects_nearer("mallopt", real_symbol("mallopt"));
     }
     result = real_mallopt != NULL ? real_mallopt(parameter, value) : 0;
     if (recorder_is_on(&runtime.recorder)) {
         text_init(&text, buffer, sizeof buffer);
-        spell(&text, parameter, value, result);
+        mallopt_spell(&text, parameter, value, result);
         event_mark(MEMTRACE_MARK_MALLOPT, 0, buffer, text.length, EVENT_CALLER());
     }
     return result;

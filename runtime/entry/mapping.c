@@ -2,7 +2,7 @@
 /*
  * mapping.c: mmap and friends, System V shared memory, brk and sbrk: counted as a class of their
  * own beside the heap. Only the program's own calls are seen; those the allocator makes inside the
- * C library are not.
+ * C library are not. See mapping.h for who else calls it.
  */
 #define _GNU_SOURCE
 #include "runtime/entry/mapping.h"
@@ -28,7 +28,7 @@ static struct intervals mappings;
 static struct trylock mappings_lock;
 
 /* Held for a few instructions, with the thread's gate closed; who does not get it counts a loss. */
-static int lock(void) {
+static int mapping_lock(void) {
     if (!sys_take(&mappings_lock)) {
         space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
         return 0;
@@ -36,7 +36,7 @@ static int lock(void) {
     return 1;
 }
 
-static void count_removed(void *argument, const struct interval *piece, int is_last) {
+static void mapping_count_removed(void *argument, const struct interval *piece, int is_last) {
     struct thread *thread = argument;
     struct ledger_event event = {.context = piece->context, .size = piece->end - piece->start};
     if (piece->is_inherited) {
@@ -45,16 +45,10 @@ static void count_removed(void *argument, const struct interval *piece, int is_l
     ledger_free_part(&runtime.ledger, thread->column, &event, is_last);
 }
 
-static void note_removed(struct thread *thread, uintptr_t start, uintptr_t end) {
-    if (mappings.count != 0 && lock()) {
-        interval_remove(&mappings, start, end, count_removed, thread);
-        trylock_release(&mappings_lock);
-    }
-}
-
-static void note_added(struct thread *thread, const struct recorder_map *map, uint32_t context) {
+static void mapping_note_added(struct thread *thread, const struct recorder_map *map,
+                               uint32_t context) {
     struct ledger_event event = {.context = context, .size = map->size};
-    if (lock()) {
+    if (mapping_lock()) {
         int failed =
             interval_add(&mappings, (struct interval){.start = map->address,
                                                       .end = map->address + map->size,
@@ -74,17 +68,19 @@ struct change {
     struct recorder_map map; /* operation 0: another change tells of this one, too */
 };
 
-static void note(struct thread *thread, const struct change *change, int counts,
-                 struct frame caller) {
+static void mapping_note(struct thread *thread, const struct change *change, int counts,
+                         struct frame caller) {
     int records = thread->stream != NULL && counts && change->map.operation != 0;
     int adds = change->map.size != 0 && change->map.operation != MEMTRACE_MAP_UNMAP && counts;
     uint32_t context =
         adds || records ? event_class_context(thread, caller, MEMTRACE_FRAME_MAPPING) : 0;
-    if (change->removed_end > change->removed) {
-        note_removed(thread, change->removed, change->removed_end);
+    if (change->removed_end > change->removed && mappings.count != 0 && mapping_lock()) {
+        interval_remove(&mappings, change->removed, change->removed_end, mapping_count_removed,
+                        thread);
+        trylock_release(&mappings_lock);
     }
     if (adds) {
-        note_added(thread, &change->map, context);
+        mapping_note_added(thread, &change->map, context);
     }
     if (records) {
         struct recorder_map map = change->map;
@@ -93,24 +89,19 @@ static void note(struct thread *thread, const struct change *change, int counts,
     }
 }
 
-static void changed(const struct change *change, struct frame caller) {
+static void mapping_changed(const struct change *change, struct frame caller) {
     struct thread *thread = thread_get_for_free(event_place(caller));
-    int counts;
-    if (thread == NULL) {
-        return;
+    int counts = thread != NULL && thread_counts(thread);
+    if (event_begin(thread, event_place(caller))) {
+        event_tick(thread);
+        mapping_note(thread, change, counts, caller);
+        event_end(thread);
     }
-    counts = thread_counts(thread);
-    if (!event_enter(thread, event_place(caller))) {
-        return;
-    }
-    event_tick(thread);
-    note(thread, change, counts, caller);
-    event_leave(thread);
-    thread_done(thread);
 }
 
 /* While the C library's is being looked for. */
-static void *map_raw(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+static void *mapping_by_kernel(void *address, size_t size, int protection, int flags, int fd,
+                               off_t offset) {
 #ifdef SYS_mmap2
     enum { UNIT = 4096 };
     return (void *)syscall(SYS_mmap2, address, size, protection, flags, fd, offset / UNIT);
@@ -119,8 +110,8 @@ static void *map_raw(void *address, size_t size, int protection, int flags, int 
 #endif
 }
 
-static void mapped(const void *result, size_t size, int protection, int flags,
-                   struct frame caller) {
+static void mapping_note_mapped(const void *result, size_t size, int protection, int flags,
+                                struct frame caller) {
     if (result != MAP_FAILED) {
         uintptr_t start = (uintptr_t)result;
         int over = (flags & MAP_FIXED) != 0;
@@ -131,7 +122,7 @@ static void mapped(const void *result, size_t size, int protection, int flags,
                                         .flags = (uint32_t)flags,
                                         .address = start,
                                         .size = sys_page_up(size)}};
-        changed(&change, caller);
+        mapping_changed(&change, caller);
     }
 }
 
@@ -140,9 +131,10 @@ PUBLIC void *mmap(void *address, size_t size, int protection, int flags, int fd,
     if ((flags & MAP_FIXED) != 0) {
         stack_note_unmapping();
     }
-    result = LIKELY(real.mmap != NULL) ? real.mmap(address, size, protection, flags, fd, offset)
-                                       : map_raw(address, size, protection, flags, fd, offset);
-    mapped(result, size, protection, flags, EVENT_CALLER());
+    result = LIKELY(real.mmap != NULL)
+                 ? real.mmap(address, size, protection, flags, fd, offset)
+                 : mapping_by_kernel(address, size, protection, flags, fd, offset);
+    mapping_note_mapped(result, size, protection, flags, EVENT_CALLER());
     return result;
 }
 
@@ -153,7 +145,7 @@ PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int f
         stack_note_unmapping();
     }
     result = REAL(mmap64)(address, size, protection, flags, fd, offset);
-    mapped(result, size, protection, flags, EVENT_CALLER());
+    mapping_note_mapped(result, size, protection, flags, EVENT_CALLER());
     return result;
 }
 #else
@@ -171,52 +163,44 @@ struct unmapping {
     struct interval piece[8];
 };
 
-static void keep_removed(void *argument, const struct interval *piece, int is_last) {
+static void unmapping_keep(void *argument, const struct interval *piece, int is_last) {
     struct unmapping *unmapping = argument;
     if (unmapping->count < sizeof unmapping->piece / sizeof *piece) {
         unmapping->piece[unmapping->count] = *piece;
         unmapping->piece[unmapping->count++].is_part = (uint16_t)!is_last;
     } else {
-        count_removed(unmapping->thread, piece, is_last);
+        mapping_count_removed(unmapping->thread, piece, is_last);
     }
 }
 
 /* Of a size: all of the mapping from here on. */
 #define WHOLE_MAPPING UINTPTR_MAX
 
-static uintptr_t bytes_from(uintptr_t address) {
-    uintptr_t size = 0;
-    if (mappings.count != 0 && lock()) {
-        const struct interval *item = interval_find(&mappings, address);
-        size = item != NULL ? item->end - address : 0;
-        trylock_release(&mappings_lock);
-    }
-    return size;
-}
-
-static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintptr_t size,
+static void unmapping_begin(struct unmapping *unmapping, uintptr_t start, uintptr_t size,
                             struct frame caller) {
     struct change change = {
         .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = size}};
     struct thread *thread = thread_get_for_free(event_place(caller));
-    if (thread == NULL) {
+    unmapping->counts = thread != NULL && thread_counts_all(thread);
+    if (!event_begin(thread, event_place(caller))) {
         return;
     }
-    unmapping->counts = thread_counts_all(thread);
-    if (event_enter(thread, event_place(caller))) {
-        event_tick(thread);
-        unmapping->thread = thread;
-        if (size == WHOLE_MAPPING) {
-            change.map.size = bytes_from(start);
-        }
-        note(thread, &change, unmapping->counts, caller);
-        if (mappings.count != 0 && lock()) {
-            interval_remove(&mappings, start, start + change.map.size, keep_removed, unmapping);
+    event_tick(thread);
+    unmapping->thread = thread;
+    if (size == WHOLE_MAPPING) {
+        change.map.size = 0;
+        if (mappings.count != 0 && mapping_lock()) {
+            const struct interval *item = interval_find(&mappings, start);
+            change.map.size = item != NULL ? item->end - start : 0;
             trylock_release(&mappings_lock);
         }
-        event_leave(thread);
     }
-    thread_done(thread);
+    mapping_note(thread, &change, unmapping->counts, caller);
+    if (mappings.count != 0 && mapping_lock()) {
+        interval_remove(&mappings, start, start + change.map.size, unmapping_keep, unmapping);
+        trylock_release(&mappings_lock);
+    }
+    event_end(thread);
 }
 
 struct recorder_map mapping_record(const struct interval *item) {
@@ -229,9 +213,9 @@ struct recorder_map mapping_record(const struct interval *item) {
 }
 
 /* It is there still. */
-static void put_back(struct thread *thread, const struct interval *piece, int records) {
+static void mapping_put_back(struct thread *thread, const struct interval *piece, int records) {
     struct recorder_map map = mapping_record(piece);
-    if (lock()) {
+    if (mapping_lock()) {
         interval_add(&mappings, *piece);
         trylock_release(&mappings_lock);
     }
@@ -240,22 +224,19 @@ static void put_back(struct thread *thread, const struct interval *piece, int re
     }
 }
 
-static void end_unmapping(const struct unmapping *unmapping, int succeeded, struct frame caller) {
+static void unmapping_end(const struct unmapping *unmapping, int succeeded, struct frame caller) {
     struct thread *thread = unmapping->count != 0 ? thread_get_for_free(event_place(caller)) : NULL;
-    if (thread == NULL) {
+    if (!event_begin(thread, event_place(caller))) {
         return;
     }
-    if (event_enter(thread, event_place(caller))) {
-        for (uint32_t i = 0; i < unmapping->count; i++) {
-            if (succeeded) {
-                count_removed(thread, &unmapping->piece[i], !unmapping->piece[i].is_part);
-            } else {
-                put_back(thread, &unmapping->piece[i], unmapping->counts);
-            }
+    for (uint32_t i = 0; i < unmapping->count; i++) {
+        if (succeeded) {
+            mapping_count_removed(thread, &unmapping->piece[i], !unmapping->piece[i].is_part);
+        } else {
+            mapping_put_back(thread, &unmapping->piece[i], unmapping->counts);
         }
-        event_leave(thread);
     }
-    thread_done(thread);
+    event_end(thread);
 }
 
 PUBLIC int munmap(void *address, size_t size) {
@@ -265,18 +246,18 @@ PUBLIC int munmap(void *address, size_t size) {
     int result;
     stack_note_unmapping();
     if (size != 0 && start % sys_page_bytes() == 0) {
-        begin_unmapping(&unmapping, start, sys_page_up(size), caller);
+        unmapping_begin(&unmapping, start, sys_page_up(size), caller);
     }
     result =
         real.munmap != NULL ? real.munmap(address, size) : (int)syscall(SYS_munmap, address, size);
-    end_unmapping(&unmapping, result == 0, caller);
+    unmapping_end(&unmapping, result == 0, caller);
     return result;
 }
 
 /* What mremap may give back to the system, where another thread may get it at once: the end that is
  * too much, or all where it may move. What it moves keeps its protection. */
-static void begin_remapping(struct unmapping *unmapping, struct change *change,
-                            struct frame caller) {
+static void unmapping_begin_remap(struct unmapping *unmapping, struct change *change,
+                                  struct frame caller) {
     struct recorder_map *map = &change->map;
     uintptr_t start = map->old_address, old_size = map->old_size;
     int moves = (map->flags & MREMAP_FIXED) != 0 ||
@@ -288,12 +269,12 @@ static void begin_remapping(struct unmapping *unmapping, struct change *change,
     if (keeps) { /* the old place stays mapped */
         map->old_size = 0;
     } else if (moves) {
-        begin_unmapping(unmapping, start, old_size, caller);
+        unmapping_begin(unmapping, start, old_size, caller);
         map->old_address = map->old_size = 0;
         map->protection = unmapping->count != 0 ? unmapping->piece[0].protection : 0;
         map->flags = unmapping->count != 0 ? unmapping->piece[0].flags : 0;
     } else if (map->size < old_size) {
-        begin_unmapping(unmapping, start + map->size, old_size - map->size, caller);
+        unmapping_begin(unmapping, start + map->size, old_size - map->size, caller);
         map->old_size = map->size;
     }
 }
@@ -312,11 +293,11 @@ PUBLIC void *remap(void *old, size_t old_size, size_t new_size, int flags, void 
                                     .old_size = sys_page_up(old_size)}};
     void *result;
     stack_note_unmapping();
-    begin_remapping(&unmapping, &change, caller);
+    unmapping_begin_remap(&unmapping, &change, caller);
     result = real.mremap != NULL
                  ? real.mremap(old, old_size, new_size, flags, target)
                  : (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);
-    end_unmapping(&unmapping, result != MAP_FAILED, caller);
+    unmapping_end(&unmapping, result != MAP_FAILED, caller);
     if (result != MAP_FAILED) {
         struct change target_gone = {.removed = (uintptr_t)result,
                                      .removed_end = (uintptr_t)result + change.map.size};
@@ -324,9 +305,9 @@ PUBLIC void *remap(void *old, size_t old_size, size_t new_size, int flags, void 
         change.removed = change.map.old_address;
         change.removed_end = change.removed + change.map.old_size;
         if (flags & MREMAP_FIXED) {
-            changed(&target_gone, caller);
+            mapping_changed(&target_gone, caller);
         }
-        changed(&change, caller);
+        mapping_changed(&change, caller);
     }
     return result;
 }
@@ -339,7 +320,8 @@ PUBLIC void *shmat(int id, const void *address, int flags) {
         int protection = PROT_READ | ((flags & SHM_RDONLY) != 0 ? 0 : PROT_WRITE) |
                          ((flags & SHM_EXEC) != 0 ? PROT_EXEC : 0);
         int replaces = (flags & SHM_REMAP) != 0 ? MAP_FIXED : 0;
-        mapped(result, sys_shared_bytes(id), protection, MAP_SHARED | replaces, EVENT_CALLER());
+        mapping_note_mapped(result, sys_shared_bytes(id), protection, MAP_SHARED | replaces,
+                            EVENT_CALLER());
     }
     return result;
 }
@@ -349,14 +331,14 @@ PUBLIC int shmdt(const void *address) {
     struct unmapping unmapping = {.count = 0};
     int result;
     stack_note_unmapping();
-    begin_unmapping(&unmapping, (uintptr_t)address, WHOLE_MAPPING, caller);
+    unmapping_begin(&unmapping, (uintptr_t)address, WHOLE_MAPPING, caller);
     result = REAL(shmdt)(address);
-    end_unmapping(&unmapping, result == 0, caller);
+    unmapping_end(&unmapping, result == 0, caller);
     return result;
 }
 
 /* The break moved from `before` to `after`. */
-static void moved(uintptr_t before, uintptr_t after, struct frame caller) {
+static void mapping_move_break(uintptr_t before, uintptr_t after, struct frame caller) {
     struct change change = {.map = {.operation = MEMTRACE_MAP_BREAK}};
     if (after > before) {
         change.map.address = before;
@@ -367,7 +349,7 @@ static void moved(uintptr_t before, uintptr_t after, struct frame caller) {
         change.map.old_size = before - after;
     }
     if (after != before) {
-        changed(&change, caller);
+        mapping_changed(&change, caller);
     }
 }
 
@@ -377,7 +359,7 @@ PUBLIC void *sbrk(intptr_t increment) {
     real_ensure();
     before = real.sbrk(increment);
     if (before != (void *)-1 && increment != 0) {
-        moved((uintptr_t)before, (uintptr_t)before + (uintptr_t)increment, caller);
+        mapping_move_break((uintptr_t)before, (uintptr_t)before + (uintptr_t)increment, caller);
     }
     return before;
 }
@@ -390,12 +372,12 @@ PUBLIC int brk(void *end) {
     before = (uintptr_t)real.sbrk(0);
     result = real.brk(end);
     if (result == 0) {
-        moved(before, (uintptr_t)end, caller);
+        mapping_move_break(before, (uintptr_t)end, caller);
     }
     return result;
 }
 
-static void mark_inherited(void *argument, struct interval *range) {
+static void mapping_mark_inherited(void *argument, struct interval *range) {
     (void)argument;
     range->is_inherited = 1;
 }
@@ -409,24 +391,17 @@ void mapping_init_child(int inside) {
         mappings_lock.held = 0;
     }
     if (!mappings_lock.held) {
-        interval_visit(&mappings, mark_inherited, NULL);
+        interval_visit(&mappings, mapping_mark_inherited, NULL);
     }
 }
 
-struct looking {
-    void (*visit)(void *argument, const struct interval *item);
-    void *argument;
-};
-
-static void look(void *argument, struct interval *range) {
-    const struct looking *looking = argument;
-    looking->visit(looking->argument, range);
+size_t mapping_count(void) {
+    return mappings.count;
 }
 
-void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    struct looking looking = {visit, argument};
-    if (mappings.count != 0 && lock()) {
-        interval_visit(&mappings, look, &looking);
+void mapping_visit(void (*visit)(void *argument, struct interval *item), void *argument) {
+    if (mappings.count != 0 && mapping_lock()) {
+        interval_visit(&mappings, visit, argument);
         trylock_release(&mappings_lock);
     }
 }
@@ -436,16 +411,8 @@ void mapping_forget(void) {
     mappings_lock.held = 0;
 }
 
-static void inherit(void *argument, struct interval *range) {
-    if (range->is_inherited) {
-        range->is_inherited = 0;
-        look(argument, range);
-    }
-}
-
-void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    struct looking looking = {visit, argument};
+void mapping_visit_in_child(void (*visit)(void *argument, struct interval *item), void *argument) {
     if (!mappings_lock.held) {
-        interval_visit(&mappings, inherit, &looking);
+        interval_visit(&mappings, visit, argument);
     }
 }

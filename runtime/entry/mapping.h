@@ -13,9 +13,10 @@ struct recorder_map mapping_record(const struct interval *item);
 /* `inside`: the forking thread may be changing the mappings itself, and will go on. */
 void mapping_init_child(int inside);
 void mapping_forget(void); /* their memory was given up */
-/* Those that are not counted yet, which they are from here on. */
-void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument);
-/* All that there are. */
-void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument);
+/* How many there are. */
+size_t mapping_count(void);
+/* All that there are; as far as nobody was just changing them, by a child's first thread. */
+void mapping_visit(void (*visit)(void *argument, struct interval *item), void *argument);
+void mapping_visit_in_child(void (*visit)(void *argument, struct interval *item), void *argument);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* othermalloc.c: whose malloc the program calls. See othermalloc.h. */
+/* othermalloc.c: whose malloc the program calls. See othermalloc.h, which says who calls it. */
 #define _GNU_SOURCE
 #include "runtime/entry/othermalloc.h"
 
@@ -53,7 +53,7 @@ static int has_sanitizer(void) {
 }
 
 /* By names: undefined symbols stand before those that have hashes. */
-static int wants(const struct link_map *map, const char *name) {
+static int othermalloc_wants(const struct link_map *map, const char *name) {
     const uint32_t *table = objects_address(map, DT_GNU_HASH);
     const ElfW(Sym) *symbols = objects_address(map, DT_SYMTAB);
     const char *strings = objects_address(map, DT_STRTAB);
@@ -73,7 +73,7 @@ static int is_known_allocator(const struct link_map *map) {
 }
 
 /* Whether the file's constants have "malloc" as a whole text. */
-static int has_word(const struct module_file *file, uint64_t offset, uint64_t size) {
+static int othermalloc_has_word(const struct module_file *file, uint64_t offset, uint64_t size) {
     static const char word[] = "\0malloc"; /* and the zero behind it */
     char piece[2048];
     uint64_t done = 0;
@@ -104,15 +104,15 @@ int othermalloc_calls_next(const char *executable) {
     ElfW(Shdr) section;
     int result = 0;
     if (map == NULL || map->l_name[0] != '\0' || has_sanitizer() ||
-        !(wants(map, "dlsym") || wants(map, "dlvsym")) || is_known_allocator(map) ||
-        libc_find_object((uintptr_t)address, &object) != 0) {
+        !(othermalloc_wants(map, "dlsym") || othermalloc_wants(map, "dlvsym")) ||
+        is_known_allocator(map) || libc_find_object((uintptr_t)address, &object) != 0) {
         return 0;
     }
     module.start = object.start;
     text_copy(module.path, sizeof module.path, executable);
     if (module_file_open(&module, &file) == 0) {
         result = module_file_section(&file, ".rodata", SHF_ALLOC, &section) == 0 &&
-                 has_word(&file, section.sh_offset, section.sh_size);
+                 othermalloc_has_word(&file, section.sh_offset, section.sh_size);
         module_file_close(&file);
     }
     return result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preexisting.c: see preexisting.h.
+ * preexisting.c: see preexisting.h, which says who calls it.
  *
  * All is counted as the C library does it: a block is its usable bytes and the word or two that
  * malloc keeps with it. So the heap is empty when the last old block is gone.
@@ -10,8 +10,6 @@
 
 #include "runtime/entry/event.h"
 
-#include <malloc.h>
-
 struct preexisting preexisting;
 
 enum { WORD = sizeof(size_t), MAPPED = 2 /* of the size word in front of a block */ };
@@ -19,14 +17,14 @@ enum { WORD = sizeof(size_t), MAPPED = 2 /* of the size word in front of a block
 /* --- recordings ------------------------------------------------------------------------------- */
 
 /* Of a part of the allocations, by size or by module, it is no part. */
-static int is_recorded(void) {
+static int preexisting_is_recorded(void) {
     const struct memtrace_recording *recording = runtime.recorder.recording;
     return recorder_is_on(&runtime.recorder) && recording != NULL && recording->size_most == 0 &&
            (recording->flags & MEMTRACE_RECORDING_MODULES) == 0;
 }
 
 /* At that time, which is before that of any free of it. 0: there is no room. */
-static int tell(struct recorder_stream *stream, uint64_t time_ns, uint64_t bytes) {
+static int preexisting_tell(struct recorder_stream *stream, uint64_t time_ns, uint64_t bytes) {
     enum { WORDS = 2 + RECORDER_DUE_WORDS };
     uint64_t now_ns;
     int done;
@@ -44,33 +42,17 @@ static int tell(struct recorder_stream *stream, uint64_t time_ns, uint64_t bytes
 
 void preexisting_record(struct recorder_stream *stream) {
     uint64_t left;
-    if (!LOAD_RELAXED(&preexisting.is_followed) || !is_recorded()) {
+    if (!LOAD_RELAXED(&preexisting.is_followed) || !preexisting_is_recorded()) {
         return;
     }
     left = __atomic_fetch_or(&preexisting.left, PREEXISTING_RECORDED, __ATOMIC_RELAXED);
-    if (!tell(stream, runtime.recorder.recording->begun_ns, left)) {
+    if (!preexisting_tell(stream, runtime.recorder.recording->begun_ns, left)) {
         preexisting_forget_recording();
     }
 }
 
 void preexisting_forget_recording(void) {
     __atomic_fetch_and(&preexisting.left, ~PREEXISTING_RECORDED, __ATOMIC_RELAXED);
-}
-
-/* From the start of the recording. This thread has no stream: it is not the program's. */
-static void record_all(void) {
-    struct recorder_stream stream;
-    recorder_join(&runtime.recorder, &stream, MEMTRACE_THREAD_OTHERS);
-    preexisting_record(&stream);
-    recorder_leave(&stream);
-}
-
-static COLD void record_freed(struct thread *thread, uint64_t size) {
-    if (!recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, preexisting.context, size) &&
-        !(event_wait_for_room(thread) &&
-          recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, preexisting.context, size))) {
-        recorder_lost(thread->stream, 0, 1);
-    }
 }
 
 /* --- coming and going ------------------------------------------------------------------------- */
@@ -83,10 +65,15 @@ void preexisting_prepare(void) {
     preexisting.context = context_is_cut(context) ? 0 : context.value;
 }
 
+int preexisting_is_expected(void) {
+    return !preexisting.is_followed && preexisting.context != 0 && real.is_glibc &&
+           LOAD_RELAXED(&runtime.gate) == GATE_OPEN;
+}
+
 /* As if it had been there from the start: the present and the maximum are more by it, alike. */
-static void count_heap(uint64_t size) {
+void preexisting_begin(uint64_t size) {
     struct memtrace_header *header = runtime.space.header;
-    struct ledger_column *column = ledger_add_column(&runtime.ledger);
+    struct ledger_column *column = size != 0 ? ledger_add_column(&runtime.ledger) : NULL;
     uint32_t nobody = 0;
     if (column == NULL) {
         return;
@@ -99,28 +86,11 @@ static void count_heap(uint64_t size) {
                                 __ATOMIC_RELAXED); /* no thread was there to say so */
     STORE_RELAXED(&preexisting.left, size);
     STORE_RELEASE(&preexisting.is_followed, 1u);
-    if (is_recorded()) {
-        record_all();
-    }
-}
-
-/* Every arena's lock is taken in turn, as malloc itself does it, while its free blocks are counted.
- * Those in the caches of threads count as given out. */
-void preexisting_begin(void) {
-    static struct mallinfo2 (*look)(void);
-    struct mallinfo2 heap;
-    uint32_t context = preexisting.context;
-    if (preexisting.is_followed || context == 0 || !real.is_glibc ||
-        LOAD_RELAXED(&runtime.gate) != GATE_OPEN) {
-        return;
-    }
-    look = look != NULL ? look : (struct mallinfo2(*)(void))real_symbol("mallinfo2");
-    if (look == NULL) {
-        return;
-    }
-    heap = look();
-    if (heap.uordblks + heap.hblkhd != 0) {
-        count_heap(heap.uordblks + heap.hblkhd);
+    if (preexisting_is_recorded()) { /* this thread has no stream: it is not the program's */
+        struct recorder_stream stream;
+        recorder_join(&runtime.recorder, &stream, MEMTRACE_THREAD_OTHERS);
+        preexisting_record(&stream);
+        recorder_leave(&stream);
     }
 }
 
@@ -141,7 +111,7 @@ size_t preexisting_size(const struct real *to, const void *pointer) {
 }
 
 /* Takes it off, at most what is left. *is_told: a recording is told of it. */
-static uint64_t take_off(uint64_t size, int *is_told) {
+static uint64_t preexisting_take_off(uint64_t size, int *is_told) {
     uint64_t left = LOAD_RELAXED(&preexisting.left);
     uint64_t taken;
     do {
@@ -158,11 +128,11 @@ COLD void preexisting_freed(size_t size, uintptr_t slot) {
     struct thread *thread = thread_get_for_free(slot);
     struct memtrace_counts *counts;
     int is_told;
-    if (thread == NULL || !event_enter(thread, slot)) {
+    if (!event_begin(thread, slot)) {
         return;
     }
     event_tick(thread);
-    event.size = take_off(size, &is_told);
+    event.size = preexisting_take_off(size, &is_told);
     counts = thread->counts;
     counter_add(&counts->free_count, 1);
     counter_add(&counts->free_bytes, event.size);
@@ -171,9 +141,12 @@ COLD void preexisting_freed(size_t size, uintptr_t slot) {
     ledger_alloc_many(&runtime.ledger, thread->column,
                       &(struct ledger_event){.context = preexisting.context}, 1);
     ledger_free_part(&runtime.ledger, thread->column, &event, 1);
-    if (is_told && thread->stream != NULL) {
-        record_freed(thread, event.size);
+    if (is_told && thread->stream != NULL &&
+        !recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, preexisting.context,
+                         event.size) &&
+        !(event_wait_for_room(thread) && recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED,
+                                                         preexisting.context, event.size))) {
+        recorder_lost(thread->stream, 0, 1);
     }
-    event_leave(thread);
-    thread_done(thread);
+    event_end(thread);
 }

@@ -5,7 +5,7 @@
  * off that.
  *
  * In the profile it is a call path of its own (MEMTRACE_FRAME_BEFORE), and so it is in recordings
- * (MEMTRACE_WORD_BEFORE). Called by attach_words.c, recording_switch.c, and by malloc.c where a
+ * (MEMTRACE_WORD_BEFORE). Called by reach/rebind.c, recording_switch.c, and by malloc.c where a
  * block is freed that the shadow heap does not know: never on the way of blocks that it knows, nor
  * in programs that were not attached to.
  */
@@ -31,8 +31,10 @@ extern HIDDEN struct preexisting preexisting;
 
 /* With the other contexts of the runtime's own, before anything is counted. */
 void preexisting_prepare(void);
-/* Looks at the heap. Frees are seen from here on, allocations will be. Once an attach. */
-void preexisting_begin(void);
+/* Whether the heap is to be looked at: once an attach. */
+int preexisting_is_expected(void);
+/* It has so many bytes. Frees are seen from here on, allocations will be. */
+void preexisting_begin(uint64_t size);
 /* A recording that begins or ends in the middle of the run. `stream`: where what is left is told;
  * threads that free have theirs. */
 void preexisting_record(struct recorder_stream *stream);

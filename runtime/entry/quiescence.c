@@ -9,10 +9,9 @@
 #define _GNU_SOURCE
 #include "runtime/entry/quiescence.h"
 
-#include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/threadpool.h"
+#include "runtime/entry/thread.h"
 
 #include <fcntl.h>
 
@@ -30,13 +29,7 @@ struct waiting {
     uint64_t ran_ns;
 };
 
-struct crowd {
-    struct waiting *thread;
-    uint32_t count;
-    int is_whole;
-};
-
-static uint32_t number_of(const char *name) {
+static uint32_t quiescence_number(const char *name) {
     uint32_t number = 0;
     for (; *name >= '0' && *name <= '9'; name++) {
         number = number * 10 + (uint32_t)(*name - '0');
@@ -44,37 +37,38 @@ static uint32_t number_of(const char *name) {
     return number;
 }
 
-static void add(struct crowd *crowd, uint32_t tid) {
-    struct waiting *waiting = &crowd->thread[crowd->count];
+static void quiescence_add(struct quiescence *quiet, uint32_t tid) {
+    struct waiting *waiting = &quiet->thread[quiet->count];
     if (tid == 0 || tid == sys_gettid()) {
         return;
     }
-    if (crowd->count == MOST_THREADS) {
-        crowd->is_whole = 0;
+    if (quiet->count == MOST_THREADS) {
+        quiet->is_whole = 0;
     } else if (sys_thread_time_ns(tid, &waiting->ran_ns) == 0) {
         waiting->tid = tid;
-        crowd->count++;
+        quiet->count++;
     }
 }
 
-static void find_threads(struct crowd *crowd) {
+static void quiescence_find_threads(struct quiescence *quiet) {
     char buffer[4096] __attribute__((aligned(8)));
     long fd = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     long size = fd;
+    quiet->is_whole = 1;
     while (fd >= 0 && (size = sys_list((int)fd, buffer, sizeof buffer)) > 0) {
         for (long at = 0; at < size;) {
             const struct sys_entry *entry = (const void *)(buffer + at);
-            add(crowd, number_of(entry->name));
+            quiescence_add(quiet, quiescence_number(entry->name));
             at += entry->size_bytes;
         }
     }
-    crowd->is_whole &= size == 0;
+    quiet->is_whole &= size == 0;
     sys_close(fd);
 }
 
 /* What the file says, with a 0 at the end; or nothing. So many bytes, or less than 0. */
-static long read_of(const char *base, uint32_t number, const char *name, char *buffer,
-                    size_t size) {
+static long quiescence_read(const char *base, uint32_t number, const char *name, char *buffer,
+                            size_t size) {
     long got = -1;
     long fd;
     text_print(buffer, size, "%s%u%s", base, number, name);
@@ -88,9 +82,9 @@ static long read_of(const char *base, uint32_t number, const char *name, char *b
 }
 
 /* Behind the name in parentheses; 0: not known. */
-static char state_of(const char *base, uint32_t number) {
+static char quiescence_state(const char *base, uint32_t number) {
     char buffer[512];
-    long size = read_of(base, number, "/stat", buffer, sizeof buffer);
+    long size = quiescence_read(base, number, "/stat", buffer, sizeof buffer);
     while (size > 0 && buffer[size - 1] != ')') {
         size--;
     }
@@ -99,13 +93,13 @@ static char state_of(const char *base, uint32_t number) {
 
 /* A vfork's child runs in our memory, as the thread that waits for it: both sleep then. (Of other
  * children of the thread nobody asks how they came.) */
-static int do_children_sleep(uint32_t tid) {
+static int quiescence_children_sleep(uint32_t tid) {
     char buffer[512];
-    long size = read_of("/proc/self/task/", tid, "/children", buffer, sizeof buffer);
+    long size = quiescence_read("/proc/self/task/", tid, "/children", buffer, sizeof buffer);
     const char *at = buffer;
     int all = size >= 0 && size < (long)sizeof buffer - 1;
     while (all && *at != '\0') {
-        char state = state_of("/proc/", number_of(at));
+        char state = quiescence_state("/proc/", quiescence_number(at));
         all = state == 'S' || state == 'Z' || state == 'X';
         while (*at >= '0' && *at <= '9') {
             at++;
@@ -115,29 +109,25 @@ static int do_children_sleep(uint32_t tid) {
     return all;
 }
 
-/* In a system call, that is: one that waits for its memory has none there. */
-static int waits_in_vfork(uint32_t tid) {
+/* Asleep; or in a vfork, in a system call, that is: one that waits for its memory has none there.
+ */
+static int quiescence_sleeps(uint32_t tid) {
     char buffer[256];
-    return read_of("/proc/self/task/", tid, "/syscall", buffer, sizeof buffer) > 0 &&
-           buffer[0] >= '0' && buffer[0] <= '9' && do_children_sleep(tid);
+    char state = quiescence_state("/proc/self/task/", tid);
+    return state == 'S' ||
+           (state == 'D' &&
+            quiescence_read("/proc/self/task/", tid, "/syscall", buffer, sizeof buffer) > 0 &&
+            buffer[0] >= '0' && buffer[0] <= '9' && quiescence_children_sleep(tid));
 }
 
-static int sleeps(uint32_t tid) {
-    char state = state_of("/proc/self/task/", tid);
-    return state == 'S' || (state == 'D' && waits_in_vfork(tid));
-}
-
-static int is_outside(const struct waiting *waiting) {
-    uint64_t now_ns;
-    return sys_thread_time_ns(waiting->tid, &now_ns) != 0 || now_ns - waiting->ran_ns > RUN_NS ||
-           sleeps(waiting->tid);
-}
-
-static int are_outside(struct crowd *crowd) {
+static int quiescence_are_outside(struct quiescence *quiet) {
     int all = 1;
-    for (uint32_t i = 0; i < crowd->count; i++) {
-        struct waiting *waiting = &crowd->thread[i];
-        if (waiting->tid != 0 && is_outside(waiting)) {
+    for (uint32_t i = 0; i < quiet->count; i++) {
+        struct waiting *waiting = &quiet->thread[i];
+        uint64_t now_ns;
+        if (waiting->tid != 0 &&
+            (sys_thread_time_ns(waiting->tid, &now_ns) != 0 || now_ns - waiting->ran_ns > RUN_NS ||
+             quiescence_sleeps(waiting->tid))) {
             waiting->tid = 0;
         }
         all &= waiting->tid == 0;
@@ -148,21 +138,19 @@ static int are_outside(struct crowd *crowd) {
 /* --- looking ---------------------------------------------------------------------------------- */
 
 void quiescence_begin(struct quiescence *quiet) {
-    struct crowd crowd = {.thread = quiet->memory, .is_whole = 1};
-    if (crowd.thread == NULL) {
-        crowd.thread = sys_map(MOST_THREADS * sizeof *crowd.thread);
+    struct waiting *memory = quiet->thread;
+    if (memory == NULL) {
+        memory = sys_map(MOST_THREADS * sizeof *memory);
     }
-    *quiet = (struct quiescence){.memory = crowd.thread, .began_ns = sys_clock_ns(CLOCK_MONOTONIC)};
-    if (crowd.thread != NULL) {
-        find_threads(&crowd);
-        quiet->count = crowd.count;
-        quiet->is_whole = (uint32_t)crowd.is_whole;
+    *quiet = (struct quiescence){.thread = memory, .began_ns = sys_clock_ns(CLOCK_MONOTONIC)};
+    if (memory != NULL) {
+        quiescence_find_threads(quiet);
     }
 }
 
 void quiescence_end(struct quiescence *quiet) {
-    if (quiet->memory != NULL) {
-        sys_unmap(quiet->memory, MOST_THREADS * sizeof(struct waiting));
+    if (quiet->thread != NULL) {
+        sys_unmap(quiet->thread, MOST_THREADS * sizeof *quiet->thread);
     }
     *quiet = (struct quiescence){0};
 }
@@ -172,14 +160,13 @@ uint64_t quiescence_passed_ns(const struct quiescence *quiet) {
 }
 
 int quiescence_is(struct quiescence *quiet) {
-    struct crowd crowd = {quiet->memory, quiet->count, 1};
     uint64_t passed = quiescence_passed_ns(quiet);
     if (!quiet->is_whole) {
         return 0;
     }
-    quiet->are_outside = quiet->are_outside || are_outside(&crowd);
+    quiet->are_outside = quiet->are_outside || quiescence_are_outside(quiet);
     return quiet->are_outside && (quiet->count == 0 || passed >= LEAST_NS) &&
-           (passed >= GATES_NS || !threadpool_is_any_inside());
+           (passed >= GATES_NS || !thread_is_any_inside());
 }
 
 int quiescence_wait(uint64_t limit_ns) {

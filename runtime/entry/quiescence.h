@@ -14,7 +14,7 @@ struct waiting;
 
 /* All zeros before. */
 struct quiescence {
-    struct waiting *memory;
+    struct waiting *thread; /* those that were there */
     uint32_t count;
     uint32_t is_whole; /* 0: /proc could not be read, or there are too many threads */
     uint32_t are_outside;

@@ -19,6 +19,12 @@ struct sigaction;
 HIDDEN void *malloc_slow(size_t size); /* malloc.h */
 HIDDEN void free_slow(void *pointer);
 
+/* The malloc family but for free: `what` is done with the name of each. */
+#define REAL_FAMILY(what, ...)                                                                     \
+    what(calloc, __VA_ARGS__) what(malloc, __VA_ARGS__) what(realloc, __VA_ARGS__)                 \
+        what(posix_memalign, __VA_ARGS__) what(aligned_alloc, __VA_ARGS__)                         \
+            what(memalign, __VA_ARGS__) what(valloc, __VA_ARGS__) what(pvalloc, __VA_ARGS__)
+
 struct real {
     void *(*malloc)(size_t);
     void (*free)(void *);
@@ -78,10 +84,13 @@ INLINE void real_ensure(void) {
     }
 }
 
+/* MEMTRACE_ZERO=1: what is allocated is zero from here on, so that a program that reads what it
+ * never wrote does the same each time. What the other functions of this runtime call costs nothing
+ * more without it. */
+void real_zero(void);
+
 /* Those that are rarely wanted, one by one. NULL: not there. */
 void *real_symbol(const char *name);
-/* Of libgcc's unwinder, which may be loaded where the other does not look. */
-void *real_unwinder_symbol(const char *name, const void *caller);
 
 /* The function of this name behind ours, by a search at its first use. */
 #define REAL_BY(search, name)                                                                      \

@@ -53,7 +53,7 @@ static struct memtrace_recording *recording(void) {
     return region_recording(runtime.space.header);
 }
 
-static int move_state(uint32_t from, uint32_t to) {
+static int recording_move_state(uint32_t from, uint32_t to) {
     return __atomic_compare_exchange_n(&recording()->state, &from, to, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
 }
@@ -67,21 +67,21 @@ struct base {
 
 enum { WORDS_MOST = 8 }; /* of one block or mapping */
 
-static int has_room(struct recorder_stream *stream) {
+static int base_has_room(struct recorder_stream *stream) {
     return recorder_has_room(stream, WORDS_MOST) ||
            (recorder_may_wait(stream->recorder) && recorder_wait(stream));
 }
 
-static uint32_t next_number(void *argument) {
+static uint32_t base_next_number(void *argument) {
     struct recorder_stream *stream = ((struct base *)argument)->stream;
-    if (stream->number != stream->numbers_end && has_room(stream)) {
+    if (stream->number != stream->numbers_end && base_has_room(stream)) {
         return (uint32_t)stream->number;
     }
     recorder_lost(stream, 1, 0);
     return 0;
 }
 
-static void write_block(void *argument, const struct heap_block *block) {
+static void base_write_block(void *argument, const struct heap_block *block) {
     struct base *base = argument;
     struct recorder_alloc alloc = {.address = block->start,
                                    .size = block->size,
@@ -92,15 +92,15 @@ static void write_block(void *argument, const struct heap_block *block) {
     base->bytes += block->size;
 }
 
-static void write_mapping(void *argument, const struct interval *item) {
+static void base_write_mapping(void *argument, struct interval *item) {
     struct base *base = argument;
     struct recorder_map map = mapping_record(item);
-    if (!has_room(base->stream) || !recorder_map(base->stream, &map)) {
+    if (!base_has_room(base->stream) || !recorder_map(base->stream, &map)) {
         space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
     }
 }
 
-static void mark(struct thread *thread, const char *what, const struct base *base) {
+static void base_mark(struct thread *thread, const char *what, const struct base *base) {
     char buffer[160];
     struct text text;
     text_init(&text, buffer, sizeof buffer);
@@ -114,78 +114,71 @@ static void mark(struct thread *thread, const char *what, const struct base *bas
     }
 }
 
-static void write_base(struct thread *thread) {
-    struct heap_naming naming = {.next = next_number, .named = write_block};
+static void base_write(struct thread *thread) {
+    struct heap_naming naming = {.next = base_next_number, .named = base_write_block};
     struct base base = {.stream = &at.base};
     naming.argument = &base;
     recorder_join_base(&runtime.recorder, base.stream);
     preexisting_record(base.stream);
-    mapping_visit(write_mapping, &base);
+    mapping_visit(base_write_mapping, &base);
     heap_name_all(&runtime.heap, &naming);
     heap_name_all(&runtime.foreign, &naming);
-    mark(thread, "recording: begun; ", &base);
+    base_mark(thread, "recording: begun; ", &base);
     heap_name_all(&runtime.pools, &naming);
     recorder_leave(base.stream);
 }
 
 /* --- steps: 1: there is another one at once --------------------------------------------------- */
 
-static void open_gates(enum phase phase) {
+static void phase_open_gates(enum phase phase) {
     STORE_RELAXED(&at.phase, (uint32_t)phase);
     switch_renew();
     quiescence_begin(&at.quiet);
 }
 
-static void arrive(enum phase phase) {
+static void phase_arrive(enum phase phase) {
     STORE_RELAXED(&at.phase, (uint32_t)phase);
     switch_renew();
     quiescence_end(&at.quiet);
 }
 
-static int have_moved(void) {
+static int phase_is_over(void) {
     return quiescence_is(&at.quiet) ||
            (!at.quiet.is_whole && quiescence_passed_ns(&at.quiet) > BLIND_NS);
 }
 
-/* Only where all is counted: what is not is not known by the block. Each thread's gate says that it
- * is to look before any thread has a stream: so a block that is recorded is freed by nobody who
- * does not know. A thread that was just leaving an event when the gates were moved had its own from
- * before; so they are moved until each has been outside since. */
-static int try_to_begin(void) {
+/* A recording begins only where all is counted: what is not is not known by the block. Each
+ * thread's gate says that it is to look before any thread has a stream: so a block that is recorded
+ * is freed by nobody who does not know. A thread that was just leaving an event when the gates were
+ * moved had its own from before; so they are moved until each has been outside since. */
+static int phase_look_idle(void) {
+    uint32_t state = LOAD_ACQUIRE(&recording()->state);
+    STORE_RELAXED(&recording_switch_waits, 0u);
+    if (state != MEMTRACE_RECORD_OPENED) {
+        return state == MEMTRACE_RECORD_ENDING &&
+               recording_move_state(MEMTRACE_RECORD_ENDING, MEMTRACE_RECORD_LEFT);
+    }
     if (!runtime.heap.numbered) {
         text_copy(recording()->path, sizeof recording()->path,
                   "its address space is limited (ulimit -v), and it has no room for the numbers of "
                   "blocks: start it by 'memtrace record'");
-        move_state(MEMTRACE_RECORD_OPENED, MEMTRACE_RECORD_REFUSED);
+        recording_move_state(MEMTRACE_RECORD_OPENED, MEMTRACE_RECORD_REFUSED);
         return 0;
     }
     if (LOAD_RELAXED(&runtime.gate) != GATE_OPEN) {
         return 0;
     }
-    open_gates(GATHERING);
+    phase_open_gates(GATHERING);
     return 1;
 }
 
-static int look_idle(void) {
-    uint32_t state = LOAD_ACQUIRE(&recording()->state);
-    STORE_RELAXED(&recording_switch_waits, 0u);
-    if (state == MEMTRACE_RECORD_OPENED) {
-        return try_to_begin();
-    }
-    return state == MEMTRACE_RECORD_ENDING &&
-           move_state(MEMTRACE_RECORD_ENDING, MEMTRACE_RECORD_LEFT);
-}
-
-static int go_on_gathering(struct thread *thread) {
-    thread_join_all();
-    if (!have_moved()) {
-        return 0;
-    }
+/* Each thread's gate said, while it was outside, that it is to look. */
+static int phase_begin(struct thread *thread) {
     thread_join_all();
     recorder_prepare(&runtime.recorder, &runtime.space); /* before the collector looks at buffers */
     if (LOAD_RELAXED(&runtime.gate) != GATE_JOINING ||   /* another mode came in between */
-        !move_state(MEMTRACE_RECORD_OPENED, MEMTRACE_RECORD_WANTED)) {
-        arrive(IDLE);
+        !recording_move_state(MEMTRACE_RECORD_OPENED, MEMTRACE_RECORD_WANTED)) {
+        phase_arrive(IDLE);
         return 0;
     }
     event_forget_modules();
@@ -196,71 +189,58 @@ static int go_on_gathering(struct thread *thread) {
     return 1;
 }
 
-static int go_on_beginning(struct thread *thread) {
-    if (!have_moved()) {
-        return 0;
-    }
-    write_base(thread);
-    __atomic_fetch_add(&recording()->begun, 1, __ATOMIC_RELEASE);
-    arrive(BEGUN);
-    quiescence_begin(&at.quiet);
-    return 1;
-}
-
-/* Who had just written a block's record when that got a name still has to see that it has one. */
-static int go_on_begun(void) {
-    if (!have_moved()) {
-        return 0;
-    }
-    STORE_RELEASE(&runtime.recorder.is_settling, 0u);
-    arrive(RECORDING);
-    return 1;
-}
-
-static int look_recording(struct thread *thread) {
+static int phase_look_recording(struct thread *thread) {
     STORE_RELAXED(&recording_switch_waits, 0u);
     if (LOAD_ACQUIRE(&recording()->state) != MEMTRACE_RECORD_ENDING) {
         return 0;
     }
-    mark(thread, "recording: ended", NULL);
+    base_mark(thread, "recording: ended", NULL);
     preexisting_forget_recording();
-    open_gates(ENDING);
+    phase_open_gates(ENDING);
     recorder_end(&runtime.recorder);
     thread_settle(thread);
     STORE_RELAXED(&recording_switch_waits, 1u);
     return 1;
 }
 
-static int go_on_ending(void) {
-    if (!have_moved()) {
+/* In the other phases threads are waited for. */
+static int phase_step(struct thread *thread) {
+    enum phase phase = at.phase;
+    if (phase == IDLE) {
+        return phase_look_idle();
+    }
+    if (phase == RECORDING) {
+        return phase_look_recording(thread);
+    }
+    if (phase == GATHERING || phase == BEGINNING) {
+        STORE_RELAXED(&recording_switch_waits, 1u);
+    }
+    if (phase == GATHERING) {
+        thread_join_all();
+    }
+    if (!phase_is_over()) {
         return 0;
     }
-    heap_forget_numbers(&runtime.heap);
-    heap_forget_numbers(&runtime.pools);
-    heap_forget_numbers(&runtime.foreign);
-    arrive(IDLE);
-    move_state(MEMTRACE_RECORD_ENDING, MEMTRACE_RECORD_LEFT);
-    return 1;
-}
-
-static int take_step(struct thread *thread) {
-    switch ((enum phase)at.phase) {
-    case IDLE:
-        return look_idle();
-    case GATHERING:
-        STORE_RELAXED(&recording_switch_waits, 1u);
-        return go_on_gathering(thread);
-    case BEGINNING:
-        STORE_RELAXED(&recording_switch_waits, 1u);
-        return go_on_beginning(thread);
-    case BEGUN:
-        return go_on_begun();
-    case RECORDING:
-        return look_recording(thread);
-    case ENDING:
-        return go_on_ending();
+    if (phase == GATHERING) {
+        return phase_begin(thread);
     }
-    return 0;
+    if (phase == BEGINNING) {
+        base_write(thread);
+        __atomic_fetch_add(&recording()->begun, 1, __ATOMIC_RELEASE);
+        phase_arrive(BEGUN);
+        quiescence_begin(&at.quiet);
+    } else if (phase == BEGUN) {
+        /* Who had just written a block's record when that got a name has seen that it has one. */
+        STORE_RELEASE(&runtime.recorder.is_settling, 0u);
+        phase_arrive(RECORDING);
+    } else {
+        heap_forget_numbers(&runtime.heap);
+        heap_forget_numbers(&runtime.pools);
+        heap_forget_numbers(&runtime.foreign);
+        phase_arrive(IDLE);
+        recording_move_state(MEMTRACE_RECORD_ENDING, MEMTRACE_RECORD_LEFT);
+    }
+    return 1;
 }
 
 /* In a handler's event another may be interrupted that had begun before; and nobody may wait. */
@@ -274,7 +254,7 @@ COLD void recording_switch_step(struct thread *thread) {
     if (!trylock_take(&at.lock)) {
         return;
     }
-    while (take_step(thread)) {
+    while (phase_step(thread)) {
     }
     trylock_release(&at.lock);
 }

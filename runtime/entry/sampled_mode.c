@@ -12,12 +12,12 @@
 enum { CREDIT_MOST = 128 << 10 };
 
 /* How far the next point is: the same after an event that took no place on the line of bytes. */
-static int64_t position(const struct thread *thread) {
+static int64_t sampled_position(const struct thread *thread) {
     return thread->sampling.until + (int64_t)thread->credit;
 }
 
 /* The countdown goes on behind the next `length` bytes. 1: a point lies in them. */
-static int pass_bytes(struct thread *thread, uint64_t length, uint64_t mean) {
+static int sampled_pass_bytes(struct thread *thread, uint64_t length, uint64_t mean) {
     struct sampling *sampling = &thread->sampling;
     uint64_t picked;
     uint64_t credit;
@@ -36,7 +36,7 @@ static int pass_bytes(struct thread *thread, uint64_t length, uint64_t mean) {
 /* --- counting --------------------------------------------------------------------------------- */
 
 /* The maximum is an estimate whose error is that of what was live then. */
-static void note_variance(double change) {
+static void sampled_note_variance(double change) {
     struct memtrace_header *header = runtime.space.header;
     estimates_sum(&header->live_variance, change);
     if ((LOAD_RELAXED(&header->peak_epoch) & 1) != 0) {
@@ -46,29 +46,30 @@ static void note_variance(double change) {
     }
 }
 
-static struct ledger_event event_of(const struct memtrace_sampled_block *block) {
+static struct ledger_event sampled_event(const struct memtrace_sampled_block *block) {
     return (struct ledger_event){.context = block->context, .size = block->bytes};
 }
 
-static void count_allocated(struct thread *thread, const struct memtrace_sampled_block *block,
-                            struct variance variance) {
-    struct ledger_event event = event_of(block);
+static void sampled_count_allocated(struct thread *thread,
+                                    const struct memtrace_sampled_block *block,
+                                    struct variance variance) {
+    struct ledger_event event = sampled_event(block);
     ledger_alloc_many(&runtime.ledger, thread->column, &event, block->count);
     estimates_add(&runtime.space, block->context, variance);
     counter_add(&thread->counts->alloc_count, block->count);
     counter_add(&thread->counts->alloc_bytes, block->bytes);
     peak_grow(&thread->peak, runtime.space.header, event_live(thread));
-    note_variance(variance.bytes);
+    sampled_note_variance(variance.bytes);
 }
 
 COLD void sampled_mode_count_freed(struct thread *thread, uintptr_t address,
                                    const struct memtrace_sampled_block *block) {
-    struct ledger_event event = event_of(block);
+    struct ledger_event event = sampled_event(block);
     double variance = estimates_variance_of(block->size, block->bytes);
     int own = block->thread == thread->id;
     event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
     event.temporary =
-        own && thread->last_block == address && position(thread) == thread->last_position;
+        own && thread->last_block == address && sampled_position(thread) == thread->last_position;
     if (!own) {
         event_foreign_free(thread, block->thread, block->context, block->bytes, block->count);
     }
@@ -77,7 +78,7 @@ COLD void sampled_mode_count_freed(struct thread *thread, uintptr_t address,
     peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->bytes);
     ledger_free_many(&runtime.ledger, thread->column, &event, block->count);
     estimates_free(&runtime.space, block->context, variance);
-    note_variance(-variance);
+    sampled_note_variance(-variance);
 }
 
 COLD void sampled_mode_free(struct thread *thread, uintptr_t address) {
@@ -88,8 +89,8 @@ COLD void sampled_mode_free(struct thread *thread, uintptr_t address) {
     }
 }
 
-static void count_picked(struct thread *thread, uintptr_t address, uint64_t size,
-                         struct frame caller, double probability) {
+static void sampled_count_picked(struct thread *thread, uintptr_t address, uint64_t size,
+                                 struct frame caller, double probability) {
     struct sampling *sampling = &thread->sampling;
     struct memtrace_sampled_block block = {.size = size,
                                            .bytes =
@@ -102,9 +103,9 @@ static void count_picked(struct thread *thread, uintptr_t address, uint64_t size
     if (sampled_heap_insert(address, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
-    count_allocated(thread, &block, estimates_variance(size, block.bytes, probability));
+    sampled_count_allocated(thread, &block, estimates_variance(size, block.bytes, probability));
     thread->last_block = address;
-    thread->last_position = position(thread);
+    thread->last_position = sampled_position(thread);
 }
 
 COLD void sampled_mode_alloc(struct thread *thread, const void *address, uint64_t size,
@@ -119,10 +120,10 @@ COLD void sampled_mode_alloc(struct thread *thread, const void *address, uint64_
         return;
     }
     switch_poll();
-    if (mean != 0 && pass_bytes(thread, length, mean)) {
+    if (mean != 0 && sampled_pass_bytes(thread, length, mean)) {
         event_tick(thread);
-        count_picked(thread, machine_untagged(address), size, caller,
-                     sampling_probability(length, mean));
+        sampled_count_picked(thread, machine_untagged(address), size, caller,
+                             sampling_probability(length, mean));
     }
     event_leave(thread);
     child_note();

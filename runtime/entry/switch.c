@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* switch.c: the gate of the process. See switch.h. */
+/* switch.c: the gate of the process. See switch.h. Called by the API, by signals, by each thread
+ * that finds a wish in the header, and where the process begins. */
 #include "runtime/entry/switch.h"
 
 #include "runtime/base/sys.h"
@@ -9,8 +10,6 @@
 #include "runtime/entry/preexisting.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/recording_switch.h"
-#include "runtime/entry/runtime.h"
-#include "runtime/entry/thread.h"
 
 #include <errno.h>
 
@@ -19,7 +18,7 @@
 /* Bit m: mark m is due. A handler that interrupted the runtime leaves it to the event it did. */
 static uint32_t due;
 
-static void mark(enum memtrace_mark what) {
+static void switch_mark(enum memtrace_mark what) {
     if (!recorder_is_on(&runtime.recorder) || LOAD_RELAXED(&runtime.state) != RUNTIME_READY) {
         return;
     }
@@ -49,13 +48,13 @@ int switch_has_to_tell(void) {
 enum { DEFAULT_MEAN = 512 << 10 };
 
 /* What the gate is while counting is on. */
-static uintptr_t gate_on(void) {
+static uintptr_t switch_gate_on(void) {
     return LOAD_RELAXED(&runtime.sample_bytes) != 0 ? GATE_SAMPLED
            : recording_switch_is_moving()           ? GATE_JOINING
                                                     : GATE_OPEN;
 }
 
-static void describe(void) {
+static void switch_describe(void) {
     struct memtrace_header *header = runtime.space.header;
     uintptr_t gate = LOAD_RELAXED(&runtime.gate);
     uint64_t mean = LOAD_RELAXED(&runtime.sample_bytes);
@@ -73,7 +72,7 @@ static void describe(void) {
 /* Before any thread goes by the gate. In mode sampled, and while stopped, the filter says which
  * frees are looked at in the sampled heap, and in mode sampled it alone which are looked at at all.
  */
-static void prepare(uintptr_t to) {
+static void switch_prepare(uintptr_t to) {
     if (to == GATE_OPEN || to == GATE_JOINING) { /* before any thread counts so */
         STORE_RELAXED(&runtime.counted_exactly, 1u);
         malloc_prepare(MALLOC_EXACT);
@@ -88,20 +87,20 @@ static void prepare(uintptr_t to) {
 
 /* The threads follow: each finds its gate stopped, and takes over the new one. Not where the
  * process is past its end, or never began. */
-static void move_gate(uintptr_t to) {
+static void switch_move_gate(uintptr_t to) {
     uintptr_t from = LOAD_RELAXED(&runtime.gate);
     if (from == GATE_NONE) {
         return;
     }
     if (from != to && to == GATE_STOPPED) {
-        mark(MEMTRACE_MARK_OFF);
+        switch_mark(MEMTRACE_MARK_OFF);
     }
-    prepare(to);
+    switch_prepare(to);
     if (!__atomic_compare_exchange_n(&runtime.gate, &from, to, 0, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED)) {
         return; /* the process ends */
     }
-    describe();
+    switch_describe();
     if (from == GATE_OPEN && to == GATE_JOINING) {
         thread_join_all();
     } else if (from != to && from != GATE_STOPPED &&
@@ -110,7 +109,7 @@ static void move_gate(uintptr_t to) {
     }
     if (from == GATE_STOPPED && to != GATE_STOPPED) {
         thread_start_self();
-        mark(MEMTRACE_MARK_ON);
+        switch_mark(MEMTRACE_MARK_ON);
     }
 }
 
@@ -122,7 +121,7 @@ static struct {
     uint32_t is_on; /* the last that was */
 } wanted;
 
-static void want(uint32_t is_on) {
+static void switch_want(uint32_t is_on) {
     uint32_t seen;
     STORE_RELAXED(&wanted.is_on, is_on);
     __atomic_fetch_add(&wanted.asked, 1, __ATOMIC_SEQ_CST);
@@ -131,14 +130,14 @@ static void want(uint32_t is_on) {
             return;
         }
         seen = LOAD_RELAXED(&wanted.asked);
-        move_gate(LOAD_RELAXED(&wanted.is_on) ? gate_on() : GATE_STOPPED);
+        switch_move_gate(LOAD_RELAXED(&wanted.is_on) ? switch_gate_on() : GATE_STOPPED);
         trylock_release(&wanted.lock);
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who did not get it has asked before */
     } while (LOAD_RELAXED(&wanted.asked) != seen);
 }
 
 void switch_renew(void) {
-    want(switch_is_on());
+    switch_want(switch_is_on());
 }
 
 void switch_fork(void) {
@@ -147,11 +146,11 @@ void switch_fork(void) {
     if (LOAD_RELAXED(&runtime.gate) == GATE_JOINING) {
         STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_OPEN);
     }
-    describe();
+    switch_describe();
 }
 
 /* Of a recording, or of the profile. */
-static void set_mean(uint64_t mean) {
+static void switch_set_mean(uint64_t mean) {
     if (!recorder_is_on(&runtime.recorder)) {
         STORE_RELAXED(&runtime.sample_bytes, mean);
         return;
@@ -162,7 +161,7 @@ static void set_mean(uint64_t mean) {
     }
 }
 
-static uint64_t last_mean(void) {
+static uint64_t switch_last_mean(void) {
     uint64_t mean = runtime.settings.recording.sample_bytes;
     uint64_t last = LOAD_RELAXED(&runtime.space.header->sample_bytes);
     return last != 0 ? last : mean != 0 ? mean : DEFAULT_MEAN;
@@ -175,20 +174,20 @@ int switch_is_on(void) {
 
 void switch_on(void) {
     if (LOAD_RELAXED(&runtime.gate) == GATE_STOPPED) {
-        want(1);
+        switch_want(1);
     }
 }
 
 void switch_off(void) {
     if (switch_is_on()) {
-        want(0);
+        switch_want(0);
     }
 }
 
 void switch_sample(uint64_t mean) {
-    set_mean(mean);
+    switch_set_mean(mean);
     if (switch_is_on()) {
-        want(1);
+        switch_want(1);
     }
 }
 
@@ -198,7 +197,7 @@ void switch_to(enum memtrace_mode mode, uint64_t mean) {
     } else if (mode == MEMTRACE_MODE_ON) {
         switch_on();
     } else {
-        switch_sample(mode == MEMTRACE_MODE_EXACT ? 0 : mean != 0 ? mean : last_mean());
+        switch_sample(mode == MEMTRACE_MODE_EXACT ? 0 : mean != 0 ? mean : switch_last_mean());
         switch_on();
     }
 }
@@ -221,16 +220,16 @@ COLD void switch_asked(uint64_t control) {
 void switch_start(const struct settings *settings) {
     int is_recorded = settings->recording.state != MEMTRACE_RECORD_NONE;
     runtime.sample_bytes = is_recorded ? 0 : settings->recording.sample_bytes;
-    runtime.gate = settings->starts_off ? GATE_STOPPED : gate_on();
-    prepare(runtime.gate);
-    describe();
+    runtime.gate = settings->starts_off ? GATE_STOPPED : switch_gate_on();
+    switch_prepare(runtime.gate);
+    switch_describe();
 }
 
 void switch_snapshot(int now) {
     struct memtrace_header *header = runtime.space.header;
     int saved = errno;
     child_grow();
-    mark(MEMTRACE_MARK_SNAPSHOT);
+    switch_mark(MEMTRACE_MARK_SNAPSHOT);
     __atomic_fetch_add(&header->snapshot_request, 1, __ATOMIC_RELAXED);
     if (now) {
         thread_pass_through(1);

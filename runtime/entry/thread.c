@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.c: threads coming, going, waking. See thread.h. */
+/*
+ * thread.c: threads coming, going, waking; where their structs lie and their stacks. See thread.h.
+ * Called by events, by process/ and child.c where the process begins or forks, and by the program,
+ * which calls pthread_create().
+ */
 #define _GNU_SOURCE
 #include "runtime/entry/thread.h"
 
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
-#include "runtime/base/text.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
-#include "runtime/entry/latethread.h"
 #include "runtime/entry/real.h"
-#include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
-#include "runtime/entry/thread_watch.h"
-#include "runtime/entry/threadpool.h"
-#include "runtime/entry/threadstack.h"
-#include "runtime/entry/tick.h"
+#include "runtime/libc/libc.h"
 #include "runtime/stack/libunwind.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@ static THREAD_LOCAL struct {
     struct recorder_stream stream[2]; /* taken in turn: see struct thread */
     unsigned streams;                 /* taken so far */
     int passing_through;              /* depth of calls of ours that are not to be counted */
-    int is_late;                      /* said goodbye, or never can be known: see latethread.h */
+    int is_late;                      /* said goodbye, or never can be known: see `late` */
     int goodbye_rounds;
     uint32_t epoch; /* of threads.epoch, when the walker was made */
 } own;
@@ -44,8 +43,6 @@ static THREAD_LOCAL struct {
     const volatile clock_word *clock_word;
 } forked_inside;
 
-enum { GOODBYE_ROUNDS = 3 };
-
 static struct {
     pthread_key_t key;
     int has_key;
@@ -53,14 +50,203 @@ static struct {
     uint32_t epoch;  /* how often all was given up: thread_forget_all() */
 } threads;
 
+/* One struct thread for all who have none of their own, one at a time: a few frees of the C library
+ * come after a thread's last destructor, and some threads can never be known. They are counted with
+ * "others". */
+static struct {
+    struct thread *thread;
+    struct trylock lock;
+    struct walker walker;
+    struct recorder_stream stream;
+} late;
+
 void thread_pass_through(int on) {
     own.passing_through += on ? 1 : -1;
 }
 
+/* --- where the structs lie ----------------------------------------------------------------------
+ *
+ * Memory that a forked child finds wiped. Nothing of it is ever given back, so others may look at a
+ * struct at any time. And walkers, of which a few are kept for the next threads: to map, touch and
+ * unmap one costs more than all else about a thread. */
+
+enum { POOL_BYTES = 1 << 20, WALKERS_KEPT = 16 };
+
+struct thread_pool {
+    struct thread_pool *older; /* full */
+    struct thread thread[];
+};
+enum { POOL_CAPACITY = (POOL_BYTES - sizeof(struct thread_pool)) / sizeof(struct thread) };
+
+static struct {
+    struct thread_pool *newest;
+    uint32_t taken; /* of the newest */
+    struct thread *free;
+    struct walker *walker[WALKERS_KEPT];
+    uint32_t walkers;
+    struct trylock lock; /* held for a few instructions */
+} threadpool;
+
+/* In this order: who looks at `taken` first misses no thread. */
+static int threadpool_extend(void) {
+    struct thread_pool *newest = sys_map(POOL_BYTES);
+    if (newest == NULL) {
+        return -1;
+    }
+    if (sys_wipe_on_fork(newest, POOL_BYTES) != 0) {
+        sys_unmap(newest, POOL_BYTES);
+        return -1;
+    }
+    own_maps_keep(newest);
+    newest->older = threadpool.newest;
+    STORE_RELEASE(&threadpool.newest, newest);
+    STORE_RELEASE(&threadpool.taken, 0u);
+    return 0;
+}
+
+/* The next of all structs that were ever taken, begun with all zeros; NULL: there is none. */
+struct threadpool_walk {
+    struct thread_pool *pool;
+    uint32_t next, count;
+};
+
+static struct thread *threadpool_next(struct threadpool_walk *walk) {
+    if (walk->pool == NULL) {
+        walk->count = LOAD_ACQUIRE(&threadpool.taken);
+        walk->pool = LOAD_ACQUIRE(&threadpool.newest);
+    }
+    while (walk->pool != NULL && (walk->next == walk->count || walk->next == POOL_CAPACITY)) {
+        walk->pool = walk->pool->older;
+        walk->next = 0;
+        walk->count = POOL_CAPACITY;
+    }
+    return walk->pool != NULL ? &walk->pool->thread[walk->next++] : NULL;
+}
+
+void thread_wipe_all(void) {
+    struct threadpool_walk walk = {0};
+    struct thread *thread;
+    while ((thread = threadpool_next(&walk)) != NULL) {
+        struct thread *next_free = thread->next_free;
+        *thread = (struct thread){.next_free = next_free};
+    }
+    threadpool.walkers = 0;
+}
+
+int thread_is_any_inside(void) {
+    struct threadpool_walk walk = {0};
+    struct thread *thread;
+    while ((thread = threadpool_next(&walk)) != NULL) {
+        if (LOAD_ACQUIRE(&thread->gate) >= GATE_ADDRESSES && thread != thread_self) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Every thread that is open, or that is counted in any way, finds its gate at `to`. */
+static void threadpool_move_gates(int only_open, uintptr_t to) {
+    struct threadpool_walk walk = {0};
+    struct thread *thread;
+    while ((thread = threadpool_next(&walk)) != NULL) {
+        uintptr_t gate = LOAD_RELAXED(&thread->gate);
+        if (gate == GATE_OPEN || (!only_open && (gate == GATE_SAMPLED || gate == GATE_JOINING))) {
+            __atomic_compare_exchange_n(&thread->gate, &gate, to, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
+        }
+    }
+}
+
+void thread_stop_all(void) {
+    threadpool_move_gates(0, GATE_STOPPED);
+}
+
+void thread_join_all(void) {
+    threadpool_move_gates(1, GATE_JOINING);
+}
+
+/* All zeros, or NULL: no memory, or not now. Signals are blocked. */
+static struct thread *threadpool_take(void) {
+    struct thread *thread = NULL;
+    if (!sys_take(&threadpool.lock)) {
+        return NULL;
+    }
+    if (threadpool.free != NULL) {
+        thread = threadpool.free;
+        threadpool.free = thread->next_free;
+    } else if (threadpool.newest != NULL &&
+               (threadpool.taken < POOL_CAPACITY || threadpool_extend() == 0)) {
+        thread = &threadpool.newest->thread[threadpool.taken];
+        STORE_RELEASE(&threadpool.taken, threadpool.taken + 1);
+    }
+    trylock_release(&threadpool.lock);
+    if (thread != NULL) {
+        *thread = (struct thread){0};
+    }
+    return thread;
+}
+
+static void threadpool_return(struct thread *thread) {
+    if (sys_take(&threadpool.lock)) {
+        thread->next_free = threadpool.free;
+        threadpool.free = thread;
+        trylock_release(&threadpool.lock);
+    }
+}
+
+/* To be initialised; NULL: no memory. Signals are blocked. */
+static struct walker *threadpool_take_walker(void) {
+    struct walker *walker = NULL;
+    if (LOAD_RELAXED(&threadpool.walkers) != 0 && sys_take(&threadpool.lock)) {
+        if (threadpool.walkers != 0) {
+            walker = threadpool.walker[--threadpool.walkers];
+        }
+        trylock_release(&threadpool.lock);
+    }
+    return walker != NULL ? walker : sys_map(sizeof *walker);
+}
+
+/* Its thread is gone. */
+static void threadpool_return_walker(struct walker *walker) {
+    if (LOAD_RELAXED(&threadpool.walkers) < WALKERS_KEPT) {
+        walk_forget(walker);
+        if (sys_take(&threadpool.lock)) {
+            if (threadpool.walkers < WALKERS_KEPT) {
+                threadpool.walker[threadpool.walkers++] = walker;
+                walker = NULL;
+            }
+            trylock_release(&threadpool.lock);
+        }
+    }
+    if (walker != NULL) {
+        walk_free(walker);
+        sys_unmap(walker, sizeof *walker);
+    }
+}
+
+/* --- its stack ---------------------------------------------------------------------------------
+ *
+ * Where the calling thread's own stack lies: noted on threads that pthread_create() made, asked of
+ * the kernel on the main thread; not known on others, whose high is 0. */
+
+static THREAD_LOCAL struct stack_bounds own_stack;
+
+/* As far as it is known. Looks for it on the main thread. */
+static const struct stack_bounds *stack_find_main(void) {
+    if (own_stack.high == 0 && sys_getpid() == sys_gettid()) {
+        uint64_t limit;
+        uint64_t most = UINT64_C(1) << 30;
+        sys_stack_limit(&limit);
+        own_stack.high = (libc_stack_top(&own_stack.entry) | (sys_page_bytes() - 1)) + 1;
+        own_stack.low = own_stack.high - (limit < most ? limit : most);
+    }
+    return &own_stack;
+}
+
 /* --- coming ----------------------------------------------------------------------------------- */
 
-static int make_walker(void) {
-    const struct stack_bounds *stack = threadstack_find();
+static int thread_make_walker(void) {
+    const struct stack_bounds *stack = stack_find_main();
     struct walker *walker;
     if (own.epoch != threads.epoch) {
         own.walker = NULL; /* that of before was given up */
@@ -86,7 +272,7 @@ static int make_walker(void) {
     return 0;
 }
 
-static void join_recording(struct thread *thread, struct recorder_stream *stream) {
+static void thread_join_recording(struct thread *thread, struct recorder_stream *stream) {
     thread->generation = LOAD_ACQUIRE(&runtime.recorder.generation);
     thread->stream = NULL;
     if ((thread->generation & 1) != 0) { /* it is on */
@@ -96,18 +282,19 @@ static void join_recording(struct thread *thread, struct recorder_stream *stream
     }
 }
 
-void thread_begin(struct thread *thread, struct recorder_stream *stream) {
+/* Of a struct thread whose id is set: it has a clock, and a stream where it is recorded. */
+static void thread_begin(struct thread *thread, struct recorder_stream *stream) {
     thread->clock_word = runtime.clock_word;
     tick_ask(thread);
-    join_recording(thread, stream);
+    thread_join_recording(thread, stream);
 }
 
 /* What it had of another recording is left as it is: its collector has what was in it. */
 COLD void thread_settle(struct thread *thread) {
     struct sys_signals mask = sys_block_signals();
     if (thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation)) {
-        join_recording(thread,
-                       thread->is_late ? latethread_stream() : &own.stream[++own.streams % 2]);
+        thread_join_recording(thread,
+                              thread->is_late ? &late.stream : &own.stream[++own.streams % 2]);
         thread_settle_special(thread);
         if (thread->stream != NULL) {
             recorder_set_time(thread->stream,
@@ -120,7 +307,7 @@ COLD void thread_settle(struct thread *thread) {
 }
 
 /* 0, or -1: there is no room for its record. */
-static int fill(struct thread *thread, struct walker *walker) {
+static int thread_fill(struct thread *thread, struct walker *walker) {
     struct memtrace_header *header = runtime.space.header;
     struct ledger_column *column = ledger_adopt(&runtime.ledger);
     struct memtrace_thread_record *record = region_add_thread(&runtime.region, column->number);
@@ -152,20 +339,16 @@ static int fill(struct thread *thread, struct walker *walker) {
     return 0;
 }
 
-/* In a forked child the forking thread keeps its struct: an event that it is in uses it. */
-static struct thread *own_struct(void) {
-    return thread_self != &thread_none ? thread_self : threadpool_take();
-}
-
 /* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. Where only its
  * record cannot be had, those to come are counted with those of threads that said goodbye. */
 struct thread *thread_join(void) {
     struct sys_signals mask = sys_block_signals();
     struct thread *thread = NULL;
-    if (make_walker() == 0) {
-        thread = own_struct();
+    if (thread_make_walker() == 0) {
+        /* In a forked child the forking thread keeps its struct: an event that it is in uses it. */
+        thread = thread_self != &thread_none ? thread_self : threadpool_take();
     }
-    if (thread != NULL && fill(thread, own.walker) != 0) {
+    if (thread != NULL && thread_fill(thread, own.walker) != 0) {
         threadpool_return(thread);
         thread_self = (struct thread *)&thread_none;
         own.is_late = 1;
@@ -183,31 +366,76 @@ struct thread *thread_join(void) {
     return thread;
 }
 
-/* --- going ------------------------------------------------------------------------------------ */
+/* --- those who have none of their own --------------------------------------------------------- */
 
-static void tell_of_end(struct thread *thread) {
-    peak_leave(&thread->peak, runtime.space.header);
-    tick_tell_churn(thread, 1);
-    if (thread->stream != NULL) {
-        recorder_leave(thread->stream);
+static void late_init(void) {
+    if (late.thread == NULL) {
+        late.thread = threadpool_take();
     }
-    thread_watch_end_thread();
-    region_end_thread(&runtime.region, thread->record);
-    ledger_release(&runtime.ledger, thread->column);
+    if (late.thread != NULL && walk_init(&late.walker, 0, 0) == 0) {
+        late.thread->walker = &late.walker;
+        late.thread->column = runtime.ledger.proxy;
+        late.thread->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        late.thread->counts = &late.thread->record->counts;
+        late.thread->id = MEMTRACE_THREAD_OTHERS;
+        late.thread->peak =
+            (struct peak_share){.low = INT64_MAX, .high = INT64_MIN, .counts = late.thread->counts};
+        late.thread->is_late = 1;
+        late.thread->is_special = 1;
+        thread_begin(late.thread, &late.stream);
+        late.thread->gate = GATE_OPEN;
+    }
 }
 
+/* For one event, until thread_done(). NULL: it is lost. */
+static struct thread *late_join(void) {
+    if (late.thread == NULL || !sys_take(&late.lock)) {
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+        return NULL;
+    }
+    if (UNLIKELY(late.thread->column == NULL)) { /* wiped: this is a forked child */
+        walk_forget(&late.walker);
+        walk_free(&late.walker);
+        late_init();
+    }
+    if (late.thread->column == NULL) { /* no memory */
+        trylock_release(&late.lock);
+        space_lost(&runtime.space, MEMTRACE_LOST_EVENTS, 1);
+        return NULL;
+    }
+    peak_end_alone(runtime.space.header);
+    if (UNLIKELY(late.thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation))) {
+        thread_settle(late.thread);
+    }
+    late.thread->gate = LOAD_RELAXED(&runtime.gate);
+    return late.thread;
+}
+
+COLD void thread_done_late(void) {
+    trylock_release(&late.lock);
+}
+
+/* --- going ------------------------------------------------------------------------------------ */
+
 /* Where the program was left, all that told of the thread may be gone. */
-static void retire(struct thread *thread) {
+static void thread_retire(struct thread *thread) {
     struct sys_signals mask = sys_block_signals();
+    int is_here = !runtime_is_attached() || runtime_is_ready();
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
     own.is_late = 1;
     child_end_direct(); /* it is its thread */
-    if (thread->record != NULL && (!runtime_is_attached() || runtime_is_ready())) {
-        tell_of_end(thread);
+    if (thread->record != NULL && is_here) {
+        peak_leave(&thread->peak, runtime.space.header);
+        tick_tell_churn(thread, 1);
+        if (thread->stream != NULL) {
+            recorder_leave(thread->stream);
+        }
+        thread_watch_end_thread();
+        region_end_thread(&runtime.region, thread->record);
+        ledger_release(&runtime.ledger, thread->column);
     }
-    if (own.walker != NULL && own.epoch == threads.epoch &&
-        (!runtime_is_attached() || runtime_is_ready())) {
+    if (own.walker != NULL && own.epoch == threads.epoch && is_here) {
         threadpool_return_walker(own.walker);
         own.walker = NULL;
     }
@@ -216,17 +444,18 @@ static void retire(struct thread *thread) {
 }
 
 /* The destructors of other keys may still allocate: ours asks to be called again, and goes last. */
-static void say_goodbye(void *argument) {
+static void thread_say_goodbye(void *argument) {
+    enum { GOODBYE_ROUNDS = 3 };
     if (own.goodbye_rounds++ < GOODBYE_ROUNDS && pthread_setspecific(threads.key, argument) == 0) {
         return;
     }
     if (thread_self == argument) {
-        retire(argument);
+        thread_retire(argument);
     }
 }
 
 void thread_note_foreign_library(void) {
-    if (thread_self == &thread_none && threadstack_known()->high == 0 && !own.is_late &&
+    if (thread_self == &thread_none && own_stack.high == 0 && !own.is_late &&
         sys_getpid() != sys_gettid()) {
         own.is_late = 1;
     }
@@ -237,7 +466,7 @@ void thread_note_foreign_library(void) {
 /* Whether the event that the thread entered is over, left by a longjmp: the stack has gone back
  * to where it was, or past it. Addresses of two stacks tell nothing, and a handler's stack may lie
  * inside another. */
-static int was_left(const struct thread *thread, uintptr_t address) {
+static int thread_was_left(const struct thread *thread, uintptr_t address) {
     const struct stack_bounds *stack = &thread->walker->stack;
     uintptr_t gate = (uintptr_t)machine_frame_record(thread->gate);
     struct stack_bounds alternate = {0};
@@ -252,22 +481,16 @@ static int was_left(const struct thread *thread, uintptr_t address) {
            (on_alternate || (stack_holds(stack, address) && stack_holds(stack, gate)));
 }
 
-/* Where a handler interrupted an event that had begun before, that one goes on as it began. */
-static void settle(struct thread *thread, uintptr_t address) {
-    struct frame caller = event_caller_at(address);
-    if (!interrupted_inside(&runtime.rules, thread->walker->stack, caller)) {
-        thread_settle(thread);
-    }
-}
-
-static struct thread *wake_known(struct thread *thread, uintptr_t address) {
+static struct thread *thread_wake_known(struct thread *thread, uintptr_t address) {
     if (thread->gate == GATE_STOPPED) {
         switch_poll();
         thread->last_block = 0; /* what it allocated meanwhile nobody saw */
         thread->gate = LOAD_RELAXED(&runtime.gate);
     }
-    if (UNLIKELY(thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation))) {
-        settle(thread, address);
+    /* Where a handler interrupted an event that had begun before, that one goes on as it began. */
+    if (UNLIKELY(thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation)) &&
+        !interrupted_inside(&runtime.rules, thread->walker->stack, event_caller_at(address))) {
+        thread_settle(thread);
     }
     if (thread->gate == GATE_JOINING) { /* or not any more: and then it need not ask again */
         thread->gate = LOAD_RELAXED(&runtime.gate);
@@ -276,42 +499,44 @@ static struct thread *wake_known(struct thread *thread, uintptr_t address) {
 }
 
 /* The gate holds the address of where the thread entered the runtime. */
-static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
-    if (was_left(thread, address)) {
+static struct thread *thread_wake_busy(struct thread *thread, uintptr_t address) {
+    if (thread_was_left(thread, address)) {
         if (thread->stream != NULL) {
             recorder_abandon(thread->stream);
         }
         thread->gate = LOAD_RELAXED(&runtime.gate);
-        return wake_known(thread, address);
+        return thread_wake_known(thread, address);
     }
     space_lost(&runtime.space, MEMTRACE_LOST_EVENTS,
                !libunwind_calls(runtime.world.libunwind, address));
     return NULL;
 }
 
-/* Starting in a forked child may have made us known already. */
-static struct thread *thread_join_once(void) {
-    return thread_self->gate != GATE_NONE ? thread_self : thread_join();
-}
-
-static struct thread *wake(uintptr_t address) {
+static struct thread *thread_wake_any(uintptr_t address) {
     struct thread *thread = thread_self;
     if (own.passing_through != 0) {
         return NULL;
     }
     if (thread->gate >= GATE_ADDRESSES) {
-        return wake_busy(thread, address);
+        return thread_wake_busy(thread, address);
     }
     if (thread->gate == GATE_STOPPED || thread_counts(thread)) {
-        return wake_known(thread, address);
+        return thread_wake_known(thread, address);
     }
     own.passing_through++;
     if (own.is_late) { /* the blocks of "others" have one number in parent and child */
         child_grow();
     }
-    thread = runtime_ensure() ? (own.is_late ? latethread_join() : thread_join_once()) : NULL;
+    if (!runtime_ensure()) {
+        thread = NULL;
+    } else if (own.is_late) {
+        thread = late_join();
+    } else { /* starting in a forked child may have made us known already */
+        thread = thread_self->gate != GATE_NONE ? thread_self : thread_join();
+    }
     own.passing_through--;
-    return thread != NULL && thread->gate >= GATE_ADDRESSES ? wake_busy(thread, address) : thread;
+    return thread != NULL && thread->gate >= GATE_ADDRESSES ? thread_wake_busy(thread, address)
+                                                            : thread;
 }
 
 void thread_hand_in(void) {
@@ -323,7 +548,7 @@ void thread_hand_in(void) {
 
 COLD struct thread *thread_wake_for_free(uintptr_t address) {
     int saved = errno;
-    struct thread *thread = wake(address);
+    struct thread *thread = thread_wake_any(address);
     errno = saved;
     return thread;
 }
@@ -340,22 +565,27 @@ COLD struct thread *thread_wake(uintptr_t address) {
 /* --- the process ------------------------------------------------------------------------------ */
 
 void thread_init_process(void) {
-    threadpool_init();
-    threads.has_key = threads.has_key || pthread_key_create(&threads.key, say_goodbye) == 0;
-    latethread_init();
+    if (threadpool.newest == NULL) {
+        threadpool_extend();
+    }
+    threads.has_key = threads.has_key || pthread_key_create(&threads.key, thread_say_goodbye) == 0;
+    late_init();
 }
 
 void thread_forget_all(void) {
-    threadpool_wipe();
-    latethread_forget();
+    thread_wipe_all();
+    late.walker = (struct walker){0};
     threads.epoch++;
     threads.joined = 0;
     peak_fork();
 }
 
+/* What was free is wiped, lists and all; the structs of threads that are not here are idle. */
 void thread_init_child(void) {
-    threadpool_fork();
-    latethread_fork();
+    threadpool.free = NULL;
+    threadpool.walkers = 0;
+    threadpool.lock.held = 0;
+    trylock_fork(&late.lock);
     threads.joined = 0;
     peak_fork();
 }
@@ -427,8 +657,8 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
         return NULL;
     }
     mask = sys_block_signals();
-    stack = threadstack_find();
-    if (stack->high != 0 && make_walker() == 0 &&
+    stack = stack_find_main();
+    if (stack->high != 0 && thread_make_walker() == 0 &&
         (own.walker->shadow.capacity != 0 ||
          shadow_init(&own.walker->shadow, stack->low, stack->high) == 0)) {
         thread_shadow = &own.walker->shadow;
@@ -438,4 +668,93 @@ COLD struct shadow_stack *thread_shadow_slow(void) {
     sys_restore_signals(mask);
     errno = saved;
     return thread_shadow;
+}
+
+/* --- pthread_create, so that a thread's stack is known before it runs --------------------------
+ *
+ * The thread starts in our function, which leaves by a tail call: no frame of ours stays on its
+ * stack. */
+
+typedef void *start_function(void *argument);
+
+/* What a new thread is to do. In memory of our own: it is none of the program's. */
+struct start {
+    start_function *function; /* NULL: the place is free */
+    void *argument;
+    struct libc_stack stack;
+};
+
+enum { STARTS = 256 };
+static struct start starts[STARTS]; /* of threads that have not begun yet */
+static uint32_t next_start;
+
+/* A place for it; NULL: there is none. */
+static struct start *start_keep(const struct start *start) {
+    uint32_t first = __atomic_fetch_add(&next_start, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < STARTS; i++) {
+        struct start *place = &starts[(first + i) % STARTS];
+        start_function *none = NULL;
+        if (LOAD_RELAXED(&place->function) == NULL &&
+            __atomic_compare_exchange_n(&place->function, &none, start->function, 0,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            place->argument = start->argument;
+            place->stack = start->stack;
+            return place;
+        }
+    }
+    struct start *more = sys_map(sizeof *more);
+    if (more != NULL) {
+        *more = *start;
+    }
+    return more;
+}
+
+static void start_give_back(struct start *place) {
+    if (place >= starts && place < starts + STARTS) {
+        STORE_RELEASE(&place->function, (start_function *)NULL);
+    } else {
+        sys_unmap(place, sizeof *place);
+    }
+}
+
+static __attribute__((noinline)) void start_note_stack(const struct libc_stack *planned) {
+    uintptr_t low;
+    uintptr_t high;
+    int is_all = libc_own_stack(planned, &low, &high);
+    if (is_all >= 0) {
+        own_stack = (struct stack_bounds){.low = low, .high = high, .grows = !is_all};
+    }
+}
+
+/* Leaves by a jump, so nothing of its frame is handed on. */
+static void *start_begin(void *argument) {
+    struct start *place = argument;
+    start_function *function = place->function;
+    void *given = place->argument;
+    int saved = errno;
+    libc_note_outermost(__builtin_return_address(0));
+    start_note_stack(&place->stack);
+    start_give_back(place);
+    errno = saved;
+    return function(given);
+}
+
+PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          start_function *function, void *argument) {
+    __auto_type real_create = REAL(pthread_create);
+    struct start start = {.function = function, .argument = argument};
+    struct start *kept;
+    int result;
+    thread_expect_company();
+    libc_plan_stack(attributes, &start.stack);
+    kept = start_keep(&start);
+    if (kept == NULL) {
+        return real_create(thread, attributes, function, argument);
+    }
+    /* What the C library allocates for the thread is counted, as valgrind does. */
+    result = real_create(thread, attributes, start_begin, kept);
+    if (result != 0) {
+        start_give_back(kept);
+    }
+    return result;
 }

@@ -61,7 +61,7 @@ struct thread {
     uint32_t is_late; /* shared by all threads that said goodbye: to be given back */
     uint32_t
         is_special; /* is_late, is_watched, is_noted or it has a stream: events end in a call */
-    uint32_t is_watched; /* somebody waits to hear of its allocations: thread_watch.h */
+    uint32_t is_watched; /* somebody waits to hear of its allocations: thread_watch.c */
     uint32_t is_noted;   /* child_note() is to be called: child.h */
     uint64_t credit;     /* sampled_mode.h: so many bytes may pass before anything is looked at */
     struct sampling sampling; /* where the next point lies, behind the credit */
@@ -129,8 +129,6 @@ INLINE void thread_set_tick(struct thread *thread, uint32_t tick) {
 
 void thread_done_late(void);
 
-/* Of a struct thread whose id is set: it has a clock, and a stream where it is recorded. */
-void thread_begin(struct thread *thread, struct recorder_stream *stream);
 /* The calling thread, by its struct, gets a stream, or has none any more, where a recording began
  * or ended since it last looked. Not inside an event that was begun before. */
 void thread_settle(struct thread *thread);
@@ -146,10 +144,6 @@ INLINE void thread_done(struct thread *thread) {
     }
 }
 
-/* On a new thread, before it runs: where its stack lies. */
-struct libc_stack;
-void thread_note_stack(const struct libc_stack *planned);
-
 /* The calling thread may be another C library's, which would take what we leave with a thread for
  * its own: then it is counted with those that said goodbye. */
 void thread_note_foreign_library(void);
@@ -160,6 +154,10 @@ void thread_init_child(void);   /* a forked child: all others are gone */
 void thread_forget_all(void);
 void thread_stop_self(void);
 void thread_start_self(void);
+/* Every thread is unknown again, and no walker is there: none is inside. */
+void thread_wipe_all(void);
+/* Whether another thread is in the slow half of an event, or was when it left by a longjmp. */
+int thread_is_any_inside(void);
 /* Every thread finds its gate stopped, but one that is inside just now: it does when it leaves. */
 void thread_stop_all(void);
 /* The same of those that are open: they find it GATE_JOINING. */
@@ -173,5 +171,39 @@ void thread_after_fork(int is_child);
 int thread_forked_inside(void);
 /* Set around code of ours that may allocate through the program's allocator: not counted. */
 void thread_pass_through(int on);
+
+/* --- watches (thread_watch.c) ----------------------------------------------------------------- */
+
+/* What the thread, which is_watched, allocates. Inside the event. */
+void thread_watch_alloc(struct thread *thread, const void *address, uint64_t size,
+                        uint32_t context);
+/* The calling thread ends. */
+void thread_watch_end_thread(void);
+
+/* --- its clock (tick.c) -------------------------------------------------------------------------
+ *
+ * Each event comes by here (event.h); the clock itself is looked at by the first event of a thread
+ * after the kernel's timer interrupt (base/clock.h). So what a thread notes as the time is at most
+ * as old as the time between two interrupts, however long it did nothing before. */
+
+/* Whether time has passed since the thread looked at the clock. */
+INLINE int tick_is_due(const struct thread *thread) {
+    return *thread->clock_word != thread->clock_seen;
+}
+
+/* The tick it is by the clock itself: for outside of events. */
+uint32_t tick_now(void);
+/* Looks at the clock, hands in the churn, does what is periodic without a collector. Returns the
+ * time since the start, in nanoseconds. */
+uint64_t tick_slow(struct thread *thread);
+/* The thread's next event looks at the clock; also from a handler that interrupted one. */
+void tick_ask(struct thread *thread);
+/* What the threads with these counts allocated and freed. */
+INLINE uint64_t tick_churn(const struct memtrace_counts *counts) {
+    return counts->alloc_bytes + counts->free_bytes;
+}
+
+/* Adds what of it is new to the process's total, if that is so much. */
+void tick_tell_churn(struct thread *thread, uint64_t least);
 
 #endif

@@ -4,17 +4,14 @@
  * watched thread is special: its allocations come by here, all others pay nothing.
  */
 #define _GNU_SOURCE
-#include "runtime/entry/thread_watch.h"
+#include "runtime/entry/event.h"
 
 #include "memtrace/memtrace.h"
 #include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/event.h"
 #include "runtime/heap/watch.h"
 #include "runtime/record/survey.h"
-
-#include <errno.h>
 
 /* Made at the first watch. A forked child finds it, but its thread is not watched there. */
 static THREAD_LOCAL struct watches *own_watches;
@@ -38,7 +35,7 @@ void thread_watch_end_thread(void) {
     }
 }
 
-static uint32_t begin(struct thread *thread, const struct watch_limits *limits) {
+static uint32_t thread_watch_begin(struct thread *thread, const struct watch_limits *limits) {
     uint32_t number;
     if (own_watches == NULL) {
         own_watches = sys_map(sizeof *own_watches);
@@ -62,23 +59,13 @@ PUBLIC uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_by
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get(event_place(caller));
     uint32_t number = 0;
-    if (thread == NULL) {
-        return 0;
+    if (thread != NULL && (thread->is_late || !thread_counts_all(thread))) {
+        thread_done(thread);
+    } else if (event_begin(thread, event_place(caller))) {
+        number = thread_watch_begin(thread, &limits);
+        event_end(thread);
     }
-    if (!thread->is_late && thread_counts_all(thread) && event_enter(thread, event_place(caller))) {
-        number = begin(thread, &limits);
-        event_leave(thread);
-    }
-    thread_done(thread);
     return number;
-}
-
-static int end(struct thread *thread, uint32_t number, struct watch_result *result) {
-    struct shadow_heap heap = event_heap();
-    int status = watch_end(own_watches, &heap, number, result);
-    thread->is_watched = own_watches->depth != 0;
-    thread_settle_special(thread);
-    return status;
 }
 
 PUBLIC int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
@@ -89,12 +76,16 @@ PUBLIC int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) 
     if (thread == NULL) {
         return -1;
     }
-    if (!thread->is_late && thread->is_watched && event_enter(thread, event_place(caller))) {
-        status = end(thread, watch, &result);
+    if (thread->is_late || !thread->is_watched) {
+        thread_done(thread);
+    } else if (event_begin(thread, event_place(caller))) {
+        struct shadow_heap heap = event_heap();
+        status = watch_end(own_watches, &heap, watch, &result);
+        thread->is_watched = own_watches->depth != 0;
+        thread_settle_special(thread);
         status = LOAD_RELAXED(&runtime.sample_bytes) == 0 ? status : -1; /* a sample says little */
-        event_leave(thread);
+        event_end(thread);
     }
-    thread_done(thread);
     *watched = (struct memtrace_watched){.allocations = result.allocations,
                                          .bytes = result.bytes,
                                          .leaked_blocks = result.leaked_blocks,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * allocator_call.h: a function that is led to us (--alloc), and a call of it: what its arguments
- * are. Called by allocators.c, and by allocators_fast.c, which counts what is ordinary.
+ * are. Called by allocators.c, by allocators_fast.c, which counts what is ordinary, and by
+ * allocator_calls.c, which counts the rest.
  */
 #ifndef RUNTIME_FOLLOW_ALLOCATOR_CALL_H
 #define RUNTIME_FOLLOW_ALLOCATOR_CALL_H
@@ -14,7 +15,7 @@ struct allocator_site {
     struct pool pool;
     uint64_t address;
     struct memtrace_allocator_signature signature;
-    uint8_t is_silent; /* the function was built to report by itself (self_reported.c) */
+    uint8_t is_silent;             /* the function was built to report by itself */
     char name[MEMTRACE_SITE_NAME]; /* of the pool */
 };
 
@@ -32,6 +33,11 @@ INLINE struct frame allocator_call_caller(const struct allocator_call *call) {
 
 INLINE const struct allocator_site *allocator_call_site(const struct allocator_call *call) {
     return (const struct allocator_site *)(uintptr_t)call->site;
+}
+
+/* What was taken out before the function was called. */
+INLINE struct pool_taken *allocator_call_taken(struct allocator_call *call) {
+    return (struct pool_taken *)(void *)call->taken;
 }
 
 INLINE uint64_t allocator_call_size(const struct allocator_call *call) {

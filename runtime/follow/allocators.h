@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocators.h: functions of the program that allocate, named by the user (--alloc,
- * MEMTRACE_ALLOC): their first instructions are replaced by a jump to us. Which bytes go where is
- * planned by the command (memtrace/allocators.h), which knows symbols and instructions; here the
- * plan is carried out, and calls are counted.
+ * allocators.h: functions of the program that allocate. Those that the user has named (--alloc,
+ * MEMTRACE_ALLOC) are led to us: their first instructions are replaced by a jump. Others were built
+ * by a compiler pass to report by themselves (memtrace/named.h).
  */
 #ifndef RUNTIME_FOLLOW_ALLOCATORS_H
 #define RUNTIME_FOLLOW_ALLOCATORS_H
@@ -32,17 +31,22 @@ void allocators_forget(void);
 /* Whether the settings name any. */
 int allocators_are_named(void);
 
-/* What the header's flags say of it. */
+/* What the header's flags say of those that are led, and of those that report. */
 uint32_t allocators_flags(void);
 
 /* How many functions were led to us. */
 uint32_t allocators_count(void);
 
-/* The function at this address reports by itself (self_reported.c): what is led to us of it has
- * nothing to say. */
+/* The function at this address reports by itself: what is led to us of it has nothing to say. */
 void allocators_leave_out(uintptr_t function);
 
 /* The region is a new one, with names of pools of its own. */
 void allocators_name_pools(void);
+
+/* --- allocator_calls.c: the same of those that report. For allocators.c -------------------------
+ */
+
+uint32_t allocator_calls_flags(void);
+void allocator_calls_forget_pools(void);
 
 #endif

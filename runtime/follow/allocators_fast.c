@@ -2,12 +2,12 @@
 /*
  * allocators_fast.c: calls of functions that are led to us (allocators.h) where nothing is out of
  * the ordinary: the call path is one that the thread remembers (stack/recall.h), what counts it and
- * where its record goes is there, and nobody is to be told. Anything else is left to allocators.c,
- * which does then what is not done yet.
+ * where its record goes is there, and nobody is to be told. Anything else is left to
+ * allocator_calls.c, which does then what is not done yet.
  *
  * It is built to use general registers alone, and calls only what is built so: the entries
- * (machine.h) keep no others before these functions, but all before those of allocators.c, which
- * may call what they like.
+ * (machine.h) keep no others before these functions, but all before those of allocator_calls.c,
+ * which may call what they like.
  */
 #include "runtime/follow/allocator_call.h"
 #include "runtime/stack/recall.h"
@@ -95,7 +95,7 @@ INLINE int end_block(struct thread *thread, int of_heap, const struct shadow_hea
 
 /* The block that was taken out before the function was called. */
 INLINE int end_resized(struct thread *thread, struct allocator_call *call, uintptr_t block) {
-    struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
+    struct pool_taken *taken = allocator_call_taken(call);
     if (taken->is_known != sites_times) {
         return 1;
     }
@@ -155,10 +155,11 @@ INLINE int begin_block(struct thread *thread, const struct pool *pool, uintptr_t
 
 /* --- the entries' ----------------------------------------------------------------------------- */
 
-/* Each: 1, or 0: the function of allocators.c whose name is the first half is to be called, too. */
+/* Each: 1, or 0: the function of allocator_calls.c whose name is the first half is to be called,
+ * too. */
 
 HIDDEN int allocator_resizes_fast(struct allocator_call *call) {
-    struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
+    struct pool_taken *taken = allocator_call_taken(call);
     const struct allocator_site *site = allocator_call_site(call);
     uintptr_t old = allocator_call_argument(call, site->signature.old_block);
     struct shadow_heap table;

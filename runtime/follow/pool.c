@@ -15,7 +15,7 @@ int pool_number(const char *name) {
 }
 
 /* Few programs have pools: their table is made for the first block. */
-static int ensure(struct shadow_heap *heap) {
+static int pool_ensure(struct shadow_heap *heap) {
     static struct trylock lock;
     uint64_t *told = pool_told(heap);
     if (LIKELY(LOAD_ACQUIRE(told) != 0)) {
@@ -34,8 +34,9 @@ static int ensure(struct shadow_heap *heap) {
 
 /* --- freed ------------------------------------------------------------------------------------ */
 
-static void count_freed(struct thread *thread, const struct shadow_heap *heap,
-                        const struct heap_block *block) {
+/* What was taken out is counted as freed. Its name in the recording; 0: it is not in it. */
+static uint64_t pool_end(struct thread *thread, const struct shadow_heap *heap,
+                         const struct heap_block *block) {
     if (pool_is_of_heap(heap)) {
         event_count_freed(thread, block);
     } else {
@@ -46,25 +47,19 @@ static void count_freed(struct thread *thread, const struct shadow_heap *heap,
         child_inherited_pool_freed(block->thread, block->context, block->size);
         ledger_free(&runtime.ledger, thread->column, &event);
     }
-}
-
-/* What was taken out is counted as freed. Its name in the recording; 0: it is not in it. */
-static uint64_t end(struct thread *thread, const struct shadow_heap *heap,
-                    const struct heap_block *block) {
-    count_freed(thread, heap, block);
     return thread->stream != NULL
                ? event_take_name(heap, block->start, block->thread, block->birth_tick)
                : 0;
 }
 
 /* One that is still here has gone without our being told. */
-static void end_missed(struct thread *thread, const struct pool *pool, uintptr_t address) {
+static void pool_end_missed(struct thread *thread, const struct pool *pool, uintptr_t address) {
     struct heap_block block;
     uint64_t name;
     if (!heap_remove(pool->heap, address, thread->tick, &block)) {
         return;
     }
-    name = end(thread, pool->heap, &block);
+    name = pool_end(thread, pool->heap, &block);
     if (!pool->is_reused) {
         space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
     }
@@ -80,7 +75,7 @@ uint64_t pool_count_taken(struct thread *thread, struct shadow_heap *heap,
         return 0;
     }
     event_tick(thread);
-    name = end(thread, heap, &taken->block);
+    name = pool_end(thread, heap, &taken->block);
     if (name != 0 && !replaced) {
         event_record_free(thread, name);
         name = 0;
@@ -134,16 +129,8 @@ uint64_t pool_remove(struct thread *thread, struct shadow_heap *heap, uintptr_t 
 
 /* --- allocated -------------------------------------------------------------------------------- */
 
-/* 0, or -1: there is no room. */
-static int keep(const struct pool *pool, const struct heap_block *block) {
-    return block->context == 0 || pool->number < 0 || !ensure(pool->heap) ||
-                   heap_insert(pool->heap, block) != 0
-               ? -1
-               : 0;
-}
-
-static void count_added(struct thread *thread, const struct pool *pool,
-                        const struct heap_block *block) {
+static void pool_count_added(struct thread *thread, const struct pool *pool,
+                             const struct heap_block *block, const struct pool_object *object) {
     struct ledger_event event = {.context = block->context, .size = block->size};
     ledger_alloc(&runtime.ledger, thread->column, &event);
     if (pool_is_of_heap(pool->heap)) {
@@ -151,29 +138,15 @@ static void count_added(struct thread *thread, const struct pool *pool,
         counter_add(&thread->counts->alloc_bytes, block->size);
         peak_grow(&thread->peak, runtime.space.header, event_live(thread));
     }
-}
-
-static void record_added(struct thread *thread, const struct pool *pool,
-                         const struct heap_block *block, const struct pool_object *object) {
-    struct recorder_alloc alloc = {.address = block->start,
-                                   .size = block->size,
-                                   .replaces = object->replaces,
-                                   .context = block->context,
-                                   .flags = object->how & MEMTRACE_ALLOC_ZEROED,
-                                   .alignment = (object->how >> EVENT_ALIGNMENT_SHIFT) & 63};
-    event_record_pool(thread, pool->heap, &alloc);
-}
-
-static void lose(struct thread *thread, const struct pool_object *object) {
-    space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
-    if (object->replaces != 0) {
-        event_record_free(thread, object->replaces);
+    if (thread->stream != NULL) {
+        struct recorder_alloc alloc = {.address = block->start,
+                                       .size = block->size,
+                                       .replaces = object->replaces,
+                                       .context = block->context,
+                                       .flags = object->how & MEMTRACE_ALLOC_ZEROED,
+                                       .alignment = (object->how >> EVENT_ALIGNMENT_SHIFT) & 63};
+        event_record_pool(thread, pool->heap, &alloc);
     }
-}
-
-static uint32_t context_of(struct thread *thread, const struct pool *pool, struct frame caller) {
-    return pool_is_of_heap(pool->heap) ? event_context(thread, caller)
-                                       : event_class_context(thread, caller, pool_class(pool));
 }
 
 void pool_add(struct thread *thread, const struct pool *pool, const struct pool_object *object,
@@ -184,15 +157,18 @@ void pool_add(struct thread *thread, const struct pool *pool, const struct pool_
         return;
     }
     event_tick(thread);
-    block.context = context_of(thread, pool, caller);
+    block.context = pool_is_of_heap(pool->heap)
+                        ? event_context(thread, caller)
+                        : event_class_context(thread, caller, pool_class(pool));
     block.birth_tick = thread->tick;
-    end_missed(thread, pool, object->address);
-    if (keep(pool, &block) != 0) {
-        lose(thread, object);
-    } else {
-        count_added(thread, pool, &block);
-        if (thread->stream != NULL) {
-            record_added(thread, pool, &block, object);
+    pool_end_missed(thread, pool, object->address);
+    if (block.context != 0 && pool->number >= 0 && pool_ensure(pool->heap) &&
+        heap_insert(pool->heap, &block) == 0) {
+        pool_count_added(thread, pool, &block, object);
+    } else { /* there is no room */
+        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
+        if (object->replaces != 0) {
+            event_record_free(thread, object->replaces);
         }
     }
     event_leave(thread);
@@ -206,14 +182,15 @@ struct reset {
     struct frame caller;
 };
 
-static int is_in(uint32_t context, int number) {
+uint32_t pool_of_context(uint32_t context) {
     struct memtrace_node node = context_read(&runtime.tree, (struct context_id){context});
-    return node.frame == MEMTRACE_FRAME_POOL + (uint64_t)number;
+    return node.frame >= MEMTRACE_FRAME_POOL ? (uint32_t)(node.frame - MEMTRACE_FRAME_POOL) : 0;
 }
 
-static void reset_one(void *argument, const struct heap_block *block) {
+static void pool_reset_one(void *argument, const struct heap_block *block) {
     const struct reset *reset = argument;
-    if (pool_is_of_heap(reset->pool->heap) || is_in(block->context, reset->pool->number)) {
+    if (pool_is_of_heap(reset->pool->heap) ||
+        pool_of_context(block->context) == (uint32_t)reset->pool->number) {
         pool_remove(reset->thread, reset->pool->heap, block->start, 0, reset->caller);
     }
 }
@@ -221,6 +198,6 @@ static void reset_one(void *argument, const struct heap_block *block) {
 void pool_reset(struct thread *thread, const struct pool *pool, struct frame caller) {
     struct reset reset = {thread, pool, caller};
     if (pool->heap->root != NULL) {
-        heap_visit(pool->heap, reset_one, &reset);
+        heap_visit(pool->heap, pool_reset_one, &reset);
     }
 }

@@ -6,7 +6,7 @@
  * shadow heaps of their own, of 8 bytes a granule: allocators may put them that near to each other,
  * and a pool's object may begin where the heap's block does in which it lies.
  *
- * Called by api.c and allocators.c, with the calling thread, from outside of events.
+ * Called by process/api.c and allocator_calls.c, with the calling thread, from outside of events.
  */
 #ifndef RUNTIME_FOLLOW_POOL_H
 #define RUNTIME_FOLLOW_POOL_H
@@ -47,6 +47,9 @@ INLINE uint64_t *pool_told(const struct shadow_heap *heap) {
 /* The number of this name, made if new; -1: there are too many. */
 int pool_number(const char *name);
 
+/* The number of the pool that this context is of. */
+uint32_t pool_of_context(uint32_t context);
+
 /* It was allocated. */
 void pool_add(struct thread *thread, const struct pool *pool, const struct pool_object *object,
               struct frame caller);
@@ -76,6 +79,12 @@ uint64_t pool_end_resized(struct shadow_heap *heap, const struct pool_taken *tak
 /* How large the block is that begins at this address, for a function that is not told: what one
  * that it called has just said of it. 0: nothing is known. */
 uint64_t pool_size_at(const struct shadow_heap *heap, uintptr_t address);
+
+/* In which blocks of the heap and in which mappings the live blocks of each pool lie: what the
+ * pool's allocator has taken from malloc and mmap, of which it has given out a part. Noted in the
+ * region when the process ends, in programs that have pools (poolroom.c). Called by
+ * process/runtime.c, within the runtime. Others may allocate meanwhile. */
+void poolroom_note(void);
 
 /* All objects of the pool are freed. */
 void pool_reset(struct thread *thread, const struct pool *pool, struct frame caller);

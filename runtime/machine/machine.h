@@ -302,7 +302,7 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
  * -1: the code does not tell. (MACHINE_TELLS_FP_ABOVE_SP) */
 int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end);
 
-/* What functions that allocate are led to (follow/allocators.c), where the machine has that
+/* What functions that allocate are led to (follow/allocator_calls.c), where the machine has that
  * (x_allocators.S); else its address is NULL. They call
  *     int allocator_returned_fast(struct allocator_call *call, uint64_t result)
  *     int allocator_resizes_fast(struct allocator_call *call)

@@ -25,18 +25,15 @@
 #include "runtime/entry/real.h"
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/switch.h"
-#include "runtime/entry/zero.h"
 #include "runtime/follow/allocators.h"
-#include "runtime/follow/poolroom.h"
-#include "runtime/follow/self_reported.h"
+#include "runtime/follow/pool.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/heap/sampled_heap.h"
 #include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 #include "runtime/process/settings.h"
 #include "runtime/process/signals.h"
-#include "runtime/reach/attach.h"
-#include "runtime/reach/loader.h"
+#include "runtime/reach/reach.h"
 #include "runtime/record/finish.h"
 #include "runtime/stack/libunwind.h"
 
@@ -95,7 +92,7 @@ void runtime_tell_tables(void) {
     header->shadow_heap = (uintptr_t)runtime.heap.root;
     header->pool_heap = (uintptr_t)runtime.pools.root;
     header->foreign_heap = (uintptr_t)runtime.foreign.root;
-    header->flags |= allocators_flags() | self_reported_flags();
+    header->flags |= allocators_flags();
 }
 
 static int make_structures(void) {
@@ -217,11 +214,10 @@ static int start(void) {
     }
     end_at_quick_exit();
     if (runtime.settings.zero) {
-        zero_start();
+        real_zero();
     }
     switch_start(&runtime.settings);
     allocators_name_pools();
-    self_reported_forget_pools();
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     signals_start(&runtime.settings.signals);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* attach.c: coming up in a program that runs, and leaving it. See attach.h. */
+/*
+ * attach.c: coming up in a program that runs (`memtrace attach`), and leaving it. Called by a
+ * thread that the command starts in it. Nothing is preloaded then: the words of all objects that
+ * hold addresses of functions that we stand in for are led to us (rebind.c), and `memtrace detach`
+ * puts them back.
+ */
 #define _GNU_SOURCE
-#include "runtime/reach/attach.h"
+#include "runtime/reach/reach.h"
 
 #include "memtrace/attach.h"
 #include "memtrace/seccomp.h"
@@ -16,7 +21,6 @@
 #include "runtime/entry/thread.h"
 #include "runtime/follow/allocators.h"
 #include "runtime/libc/objects.h"
-#include "runtime/reach/loader.h"
 
 #include <malloc.h>
 
@@ -37,59 +41,45 @@ int attach_is_collected(void) {
     return LOAD_RELAXED(&is_collected) != 0;
 }
 
-static void split(const char *settings, char *array[SETTINGS + 1]) {
-    size_t count = 0;
-    for (; *settings != '\0' && count < SETTINGS; settings += text_length(settings) + 1) {
-        array[count++] = (char *)settings;
-    }
-    array[count] = NULL;
-}
-
-/* Words that the loader was about to bind when they were led have been bound since. */
-static void lead_all(void) {
-    attach_lead();
-    sys_sleep_ns(FIRST_LOOK_NS);
-    attach_lead();
-    sys_sleep_ns(SECOND_LOOK_NS);
-    attach_lead();
-}
-
-/* --- one at a time ---------------------------------------------------------------------------- */
-
-/* The process in which a thread of ours is at work: a forked child may find its parent's. */
+/* The process in which a thread of ours is at work, one at a time: a forked child may find its
+ * parent's. */
 static uint32_t busy;
 
-static int begin_work(void) {
-    uint32_t pid = sys_getpid();
-    uint32_t before = LOAD_RELAXED(&busy);
-    return before != pid &&
-           __atomic_compare_exchange_n(&busy, &before, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-static int end_work(int result) {
-    STORE_RELEASE(&busy, 0u);
+/* The thread itself is never counted: it is not the program's. */
+static int attach_work(int (*function)(char *argument), char *argument) {
+    uint32_t pid;
+    uint32_t before;
+    int result = MEMTRACE_ATTACH_BUSY;
+    thread_pass_through(1);
+    pid = sys_getpid();
+    before = LOAD_RELAXED(&busy);
+    if (before != pid &&
+        __atomic_compare_exchange_n(&busy, &before, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        result = function(argument);
+        STORE_RELEASE(&busy, 0u);
+    }
     return result;
 }
 
 /* --- coming ----------------------------------------------------------------------------------- */
 
-static void forget(void *unused) {
+static void attach_forget(void *unused) {
     (void)unused;
     runtime_forget();
 }
 
 /* Gives back what the runtime has left, as soon as no thread can be inside it. No thread is about
  * to look at a table that the loader let it wait for. 0, or -1: some thread has not run since. */
-static int give_back(uint64_t limit_ns) {
+static int attach_give_back(uint64_t limit_ns) {
     if (!quiescence_wait(limit_ns)) {
         return -1;
     }
-    objects_hold(forget, NULL);
+    objects_hold(attach_forget, NULL);
     return 0;
 }
 
 /* What is left of the last time, in a forked child of its parent's, has to go. */
-static int make_ready(void) {
+static int attach_make_ready(void) {
     if (!runtime_is_attached()) {
         uint32_t state = LOAD_ACQUIRE(&runtime.state);
         return state == RUNTIME_ASLEEP ? MEMTRACE_ATTACH_DONE
@@ -102,25 +92,27 @@ static int make_ready(void) {
     if (is_over) {
         return MEMTRACE_ATTACH_OVER;
     }
-    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_ASLEEP && give_back(LONG_WAIT_NS) != 0) {
+    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_ASLEEP && attach_give_back(LONG_WAIT_NS) != 0) {
         return MEMTRACE_ATTACH_BUSY;
     }
     return MEMTRACE_ATTACH_DONE;
 }
 
-static int attach(const char *settings) {
+static int attach_come(char *settings) {
     char *array[SETTINGS + 1];
-    int result = make_ready();
+    size_t count = 0;
+    int result = attach_make_ready();
     if (result != MEMTRACE_ATTACH_DONE) {
         return result;
     }
-    split(settings, array);
     is_collected = 0;
-    for (char **at = array; *at != NULL; at++) {
-        is_collected |= text_equal(*at, MEMTRACE_ATTACH_OUTSIDE) != 0;
+    for (; *settings != '\0' && count < SETTINGS; settings += text_length(settings) + 1) {
+        is_collected |= text_equal(settings, MEMTRACE_ATTACH_OUTSIDE) != 0;
+        array[count++] = settings;
     }
+    array[count] = NULL;
     real_ensure();
-    if (attach_prepare() != 0) {
+    if (rebind_prepare() != 0) {
         return MEMTRACE_ATTACH_FAILED;
     }
     STORE_RELAXED(&runtime_attached, 1u);
@@ -128,26 +120,27 @@ static int attach(const char *settings) {
         return MEMTRACE_ATTACH_FAILED;
     }
     allocators_expect();
-    lead_all();
+    rebind_lead();
+    sys_sleep_ns(FIRST_LOOK_NS); /* words that the loader was about to bind have been bound since */
+    rebind_lead();
+    sys_sleep_ns(SECOND_LOOK_NS);
+    rebind_lead();
     loader_note_objects();
     return MEMTRACE_ATTACH_DONE;
 }
 
-static uintptr_t decimal(const char *text) {
-    uintptr_t number = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        number = number * 10 + (uintptr_t)(*text - '0');
-    }
-    return number;
-}
-
 /* The command has read them, and written them to where this setting says. */
-static void learn_filters(const char *settings) {
+static void attach_learn_filters(const char *settings) {
     const struct memtrace_filters *filters = NULL;
     const struct sock_filter *code;
     for (; *settings != '\0'; settings += text_length(settings) + 1) {
         if (text_starts(settings, MEMTRACE_ATTACH_FILTERS)) {
-            filters = (const void *)decimal(settings + sizeof MEMTRACE_ATTACH_FILTERS - 1);
+            const char *digit = settings + sizeof MEMTRACE_ATTACH_FILTERS - 1;
+            uintptr_t at = 0;
+            for (; *digit >= '0' && *digit <= '9'; digit++) {
+                at = at * 10 + (uintptr_t)(*digit - '0');
+            }
+            filters = (const void *)at;
         }
     }
     code = filters != NULL ? (const void *)(filters + 1) : NULL;
@@ -157,74 +150,68 @@ static void learn_filters(const char *settings) {
     }
 }
 
-/* The thread itself is never counted: it is not the program's. Before any system call of ours it is
- * known what the program's filters say of it. */
+/* Before any system call of ours it is known what the program's filters say of it. */
 PUBLIC int memtrace_attach(const char *settings) {
-    learn_filters(settings);
-    thread_pass_through(1);
-    return begin_work() ? end_work(attach(settings)) : MEMTRACE_ATTACH_BUSY;
+    attach_learn_filters(settings);
+    return attach_work(attach_come, (char *)settings);
 }
 
 /* Words that lead to functions which are not followed are led now. */
-static int follow(void) {
+static int attach_follow(char *unused) {
     int result = allocators_follow();
-    attach_lead();
+    (void)unused;
+    rebind_lead();
     return result == 0 ? MEMTRACE_ATTACH_DONE : MEMTRACE_ATTACH_FAILED;
 }
 
 PUBLIC int memtrace_follow(const char *unused) {
     (void)unused;
-    thread_pass_through(1);
-    return begin_work() ? end_work(follow()) : MEMTRACE_ATTACH_BUSY;
+    return attach_work(attach_follow, NULL);
 }
 
 /* --- leaving ---------------------------------------------------------------------------------- */
 
 /* First nothing new comes to us, then all that came is told. What cannot be given back at once is
  * given back when the program is attached to again. */
-static int detach(void) {
+static int attach_leave(char *unused) {
+    (void)unused;
     if (!runtime_is_attached()) {
         return MEMTRACE_ATTACH_NOT_OURS;
     }
     if (!runtime_is_ready()) {
         return MEMTRACE_ATTACH_OVER;
     }
-    attach_put_back();
+    rebind_put_back();
     sys_sleep_ns(FIRST_LOOK_NS); /* who has read a word is in our function soon */
     __atomic_fetch_or(&runtime.space.header->flags, MEMTRACE_FLAG_LEFT, __ATOMIC_RELAXED);
     runtime_finish(MEMTRACE_STATE_ENDED);
-    attach_put_back(); /* of a library that was being loaded */
-    give_back(SHORT_WAIT_NS);
+    rebind_put_back(); /* of a library that was being loaded */
+    attach_give_back(SHORT_WAIT_NS);
     return MEMTRACE_ATTACH_DONE;
 }
 
 PUBLIC int memtrace_detach(const char *unused) {
     (void)unused;
-    thread_pass_through(1);
-    return begin_work() ? end_work(detach()) : MEMTRACE_ATTACH_BUSY;
+    return attach_work(attach_leave, NULL);
 }
 
 /* --- a look at the heap ----------------------------------------------------------------------- */
 
 enum { LOOK_SECONDS = 60 };
 
-/* What the program calls malloc is the C library's, or is ours, which calls it. */
-static int is_malloc_of_libc(void) {
-    struct memtrace_malloc by;
-    othermalloc_look(&by);
-    return real.is_glibc &&
-           (by.place == MEMTRACE_MALLOC_COUNTED ||
-            (by.place == MEMTRACE_MALLOC_LIBRARY && text_starts(by.name, "libc.so")));
-}
-
 /* Not loaded for the first time only: what is profiled may be looked at, too. */
-static int census(char *settings) {
+static int attach_census(char *settings) {
     struct memtrace_census told = {0};
+    struct memtrace_malloc by;
     struct mallinfo2 (*look)(void);
     struct mallinfo2 heap;
     real_ensure();
     look = (struct mallinfo2(*)(void))real_symbol("mallinfo2");
-    if (!is_malloc_of_libc() || look == NULL) {
+    othermalloc_look(&by);
+    /* What the program calls malloc has to be the C library's, or ours, which calls it. */
+    if (look == NULL || !real.is_glibc ||
+        !(by.place == MEMTRACE_MALLOC_COUNTED ||
+          (by.place == MEMTRACE_MALLOC_LIBRARY && text_starts(by.name, "libc.so")))) {
         return MEMTRACE_ATTACH_OTHER_MALLOC;
     }
     heap = look();
@@ -237,12 +224,11 @@ static int census(char *settings) {
 }
 
 PUBLIC int memtrace_census(char *settings) {
-    thread_pass_through(1);
-    return begin_work() ? end_work(census(settings)) : MEMTRACE_ATTACH_BUSY;
+    return attach_work(attach_census, settings);
 }
 
 /* Runs after the program's exit handlers, as the handler of a preloaded runtime does. */
-__attribute__((destructor)) static void at_end(void) {
+__attribute__((destructor)) static void attach_at_end(void) {
     STORE_RELAXED(&is_over, 1u);
     if (runtime_is_attached()) {
         runtime_finish(MEMTRACE_STATE_ENDED);

@@ -9,103 +9,78 @@
  * is noticed before the program opens the next thing.
  */
 #define _GNU_SOURCE
-#include "runtime/reach/loader.h"
-#include "runtime/base/compiler.h"
+#include "runtime/reach/reach.h"
+
 #include "runtime/base/sys.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/follow/allocators.h"
 #include "runtime/libc/objects.h"
-#include "runtime/reach/inject.h"
 #include "runtime/stack/guard.h"
 
 #include <dlfcn.h>
 
 static THREAD_LOCAL int closing; /* calls of dlclose that this thread is in */
 
-static int injects(void) {
+static int loader_injects(void) {
     return runtime_is_ready() && runtime.settings.inject;
 }
 
 /* --- which objects there are ------------------------------------------------------------------ */
 
-/* The first that is new in the program's list, at whose end new ones stand; other namespaces are
- * few and short. */
-static const struct link_map *first_new(const struct link_map *list) {
-    const struct link_map *map = list;
-    while (map != NULL && map != runtime.modules.noted) {
-        map = map->l_next;
-    }
-    return map != NULL ? map->l_next : list;
-}
-
-static void note_list(const struct link_map *map, uint32_t begun) {
-    for (; map != NULL; map = map->l_next) {
-        module_note(&runtime.modules, (uintptr_t)map->l_ld, begun);
-    }
-}
-
-static const struct link_map *last_of(const struct link_map *map) {
-    while (map != NULL && map->l_next != NULL) {
-        map = map->l_next;
-    }
-    return map;
-}
-
-/* Whoever holds the loader's lock does this. */
-static void note_new(void *unused) {
+/* Whoever holds the loader's lock does this. What is new in the program's list stands at its end;
+ * other namespaces are few and short. */
+static void loader_note_new(void *unused) {
     const struct r_debug *list = &_r_debug;
+    const struct link_map *map = list->r_map;
     uint32_t begun = runtime_is_ready() ? module_note_begin(&runtime.modules) : 0;
     (void)unused;
     if (begun == 0) {
         return;
     }
-    note_list(first_new(list->r_map), begun);
-    runtime.modules.noted = last_of(list->r_map);
+    while (map != NULL && map != runtime.modules.noted) {
+        map = map->l_next;
+    }
+    map = map != NULL ? map->l_next : list->r_map;
+    for (; map != NULL; map = map->l_next) {
+        module_note(&runtime.modules, (uintptr_t)map->l_ld, begun);
+        runtime.modules.noted = map;
+    }
     while ((list = objects_next_list(list)) != NULL) {
-        note_list(list->r_map, begun);
+        for (map = list->r_map; map != NULL; map = map->l_next) {
+            module_note(&runtime.modules, (uintptr_t)map->l_ld, begun);
+        }
     }
     module_note_end(&runtime.modules);
 }
 
 void loader_note_objects(void) {
     if (runtime_is_ready()) {
-        objects_hold(note_new, NULL);
+        objects_hold(loader_note_new, NULL);
     }
 }
 
 /* --- what is gone ----------------------------------------------------------------------------- */
 
-static void forget(void *rules, uintptr_t start, uintptr_t end) {
+static void loader_forget(void *rules, uintptr_t start, uintptr_t end) {
     rule_forget(rules, start, end);
 }
 
-static void sweep(void *unused) {
+static void loader_sweep(void *unused) {
     uint64_t now;
     (void)unused;
     if (!runtime_is_ready()) { /* it was left while this thread waited for the loader */
         return;
     }
     now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
-    module_sweep(&runtime.modules, now, forget, &runtime.rules);
-    note_new(NULL);
+    module_sweep(&runtime.modules, now, loader_forget, &runtime.rules);
+    loader_note_new(NULL);
 }
 
 static void forget_what_is_gone(void) {
     if (runtime_is_ready()) {
-        objects_hold(sweep, NULL);
+        objects_hold(loader_sweep, NULL);
     }
-}
-
-static void inject_opened(void) {
-    if (injects()) {
-        inject_run();
-    }
-}
-
-/* Whether something is to be done with what was opened. */
-static int looks_at_opened(void) {
-    return injects() || allocators_are_named();
 }
 
 /* --- functions that allocate, in what is opened ------------------------------------------------
@@ -140,32 +115,57 @@ static int was_there(uintptr_t address) {
     return 0;
 }
 
-/* 1: end_opening() is to be called. 0: nothing is named; or something that opens opens more. */
-static int begin_opening(void) {
-    if (!allocators_are_named() || !trylock_take(&before.lock)) {
-        return 0;
-    }
-    before.count = 0;
-    objects_visit(note_before, NULL);
-    return 1;
-}
-
 static void add_object(void *unknown, struct link_map *map) {
     *(int *)unknown |= !was_there((uintptr_t)map->l_ld);
 }
 
-static void end_opening(void) {
-    int is_more = 0;
-    objects_visit(add_object, &is_more);
-    if (is_more) {
-        allocators_lead(was_there);
+/* Whether something is to be done with what is opened, and we may open it. */
+static int looks_at_opened(const char *file, const void *caller) {
+    if (LIKELY(!loader_injects() && !allocators_are_named())) {
+        return 0;
     }
-    trylock_release(&before.lock);
+    if (rebind_may_open(file, caller)) {
+        return 1;
+    }
+    if (loader_injects()) {
+        rebind_inject(); /* of what came this way before */
+    }
+    return 0;
 }
 
-/* A library that is bound at once has no words that the loader would fill in later. */
-static int at_once(int mode) {
-    return (mode & RTLD_LAZY) != 0 ? (mode & ~RTLD_LAZY) | RTLD_NOW : mode;
+/* What dlmopen or (in_space: 0) dlopen is asked for. Where allocators are injected that are bound
+ * by themselves, it is bound at once, if it can be: then it has no words that the loader would fill
+ * in later. */
+static void *open_and_look(int in_space, Lmid_t space, const char *file, int mode) {
+    __auto_type open_in = REAL(dlmopen);
+    __auto_type open_here = REAL(dlopen);
+    /* 0: nothing is named; or something that opens opens more. */
+    int is_looked_at = allocators_are_named() && trylock_take(&before.lock);
+    int by_itself = in_space || (mode & RTLD_DEEPBIND) != 0;
+    void *handle = NULL;
+    if (is_looked_at) {
+        before.count = 0;
+        objects_visit(note_before, NULL);
+    }
+    if (by_itself && loader_injects()) {
+        int at_once = (mode & RTLD_LAZY) != 0 ? (mode & ~RTLD_LAZY) | RTLD_NOW : mode;
+        handle = in_space ? open_in(space, file, at_once) : open_here(file, at_once);
+    }
+    if (handle == NULL) {
+        handle = in_space ? open_in(space, file, mode) : open_here(file, mode);
+    }
+    if (loader_injects()) {
+        rebind_inject();
+    }
+    if (is_looked_at) {
+        int is_more = 0;
+        objects_visit(add_object, &is_more);
+        if (is_more) {
+            allocators_lead(was_there);
+        }
+        trylock_release(&before.lock);
+    }
+    return handle;
 }
 
 /* Where not we are to do something afterwards, the real function is entered by a jump: it looks at
@@ -173,53 +173,16 @@ static int at_once(int mode) {
 PUBLIC void *dlopen(const char *file, int mode) {
     __auto_type real_open = REAL(dlopen);
     const void *caller = (const void *)guard_restore(MACHINE_FRAME());
-    void *handle = NULL;
-    int is_looked_at;
     forget_what_is_gone();
-    if (LIKELY(!looks_at_opened())) {
-        return real_open(file, mode);
-    }
-    if (!inject_may_open(file, caller)) {
-        inject_opened(); /* of what came this way before */
-        return real_open(file, mode);
-    }
-    is_looked_at = begin_opening();
-    if ((mode & RTLD_DEEPBIND) != 0 && injects()) {
-        handle = real_open(file, at_once(mode));
-    }
-    if (handle == NULL) {
-        handle = real_open(file, mode);
-    }
-    inject_opened();
-    if (is_looked_at) {
-        end_opening();
-    }
-    return handle;
+    return looks_at_opened(file, caller) ? open_and_look(0, 0, file, mode) : real_open(file, mode);
 }
 
 PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     __auto_type real_open = REAL(dlmopen);
     const void *caller = (const void *)guard_restore(MACHINE_FRAME());
-    void *handle;
-    int is_looked_at;
     forget_what_is_gone();
-    if (LIKELY(!looks_at_opened())) {
-        return real_open(space, file, mode);
-    }
-    if (!inject_may_open(file, caller)) {
-        inject_opened();
-        return real_open(space, file, mode);
-    }
-    is_looked_at = begin_opening();
-    handle = injects() ? real_open(space, file, at_once(mode)) : NULL;
-    if (handle == NULL) {
-        handle = real_open(space, file, mode);
-    }
-    inject_opened();
-    if (is_looked_at) {
-        end_opening();
-    }
-    return handle;
+    return looks_at_opened(file, caller) ? open_and_look(1, space, file, mode)
+                                         : real_open(space, file, mode);
 }
 
 PUBLIC int dlclose(void *handle) {
@@ -230,8 +193,8 @@ PUBLIC int dlclose(void *handle) {
     result = real_close(handle);
     closing--;
     forget_what_is_gone();
-    if (UNLIKELY(injects())) {
-        inject_run();
+    if (UNLIKELY(loader_injects())) {
+        rebind_inject();
     }
     return result;
 }
@@ -245,5 +208,32 @@ PUBLIC void __cxa_finalize(void *object) {
     if (closing == 0 || !runtime_is_ready()) {
         return;
     }
-    module_retire(&runtime.modules, (uintptr_t)object, forget, &runtime.rules);
+    module_retire(&runtime.modules, (uintptr_t)object, loader_forget, &runtime.rules);
+}
+
+/* --- dlsym and dlvsym, which are ours ----------------------------------------------------------
+ *
+ * For the entries in runtime/machine: the real ones. The C library's dlvsym, out of its own table,
+ * finds what is next. */
+
+void *real_dlsym;
+void *real_dlvsym;
+void *real_find_dlsym(void);
+void *real_find_dlvsym(void);
+
+static void *loader_next_symbol(const char *name) {
+    typedef void *find_function(void *handle, const char *name, const char *version);
+    const struct link_map *libc = objects_libc();
+    find_function *find = libc != NULL ? (find_function *)objects_symbol(libc, "dlvsym") : NULL;
+    return find != NULL ? find(RTLD_NEXT, name, MACHINE_FIRST_GLIBC) : NULL;
+}
+
+void *real_find_dlsym(void) {
+    real_dlsym = loader_next_symbol("dlsym");
+    return real_dlsym;
+}
+
+void *real_find_dlvsym(void) {
+    real_dlvsym = loader_next_symbol("dlvsym");
+    return real_dlvsym;
 }

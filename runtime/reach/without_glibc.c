@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * without_glibc.c: what is not there where the C library is not glibc as a shared library, for the
- * rest of entry/: attaching to a program that runs, looking for another malloc, libunwind.
+ * rest of the runtime: attaching to a program that runs, looking for another malloc, libunwind.
  */
 #include "runtime/entry/othermalloc.h"
-#include "runtime/entry/preexisting.h"
 #include "runtime/libc/objects.h"
-#include "runtime/reach/attach.h"
-#include "runtime/reach/loader.h"
+#include "runtime/reach/reach.h"
 #include "runtime/stack/libunwind.h"
 
 int attach_is_coming(void) {
@@ -16,33 +14,6 @@ int attach_is_coming(void) {
 
 int attach_is_collected(void) {
     return 0;
-}
-
-struct preexisting preexisting;
-
-void preexisting_prepare(void) {
-}
-
-void preexisting_begin(void) {
-}
-
-void preexisting_record(struct recorder_stream *stream) {
-    (void)stream;
-}
-
-void preexisting_forget_recording(void) {
-}
-
-void preexisting_end(void) {
-}
-
-size_t preexisting_size(const struct real *to, const void *pointer) {
-    (void)to, (void)pointer;
-    return 0;
-}
-
-void preexisting_freed(size_t size, uintptr_t slot) {
-    (void)size, (void)slot;
 }
 
 void loader_note_objects(void) {

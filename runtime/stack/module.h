@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * module.h: the loaded objects, each once, with their build-ids: those that appeared in a
- * backtrace, and, where the loader can be asked, all others (reach/loader.h). In a backtrace found
+ * backtrace, and, where the loader can be asked, all others (reach/loader.c). In a backtrace found
  * through the address itself, never by walking the loader's list: no loader lock, callable from the
  * allocation path, a handler, any thread. Records live in the profile.
  */
