@@ -225,16 +225,6 @@ static struct event_block word_block(uint64_t word) {
     return (struct event_block){.number = word >> 16, .thread = (uint32_t)word_bits(word, 4, 12)};
 }
 
-/* From the chunk's first word on; `used` is what was loaded of chunk->used. */
-static void drain_words_start(struct drain_words *read, const struct memtrace_chunk *chunk,
-                              uint32_t used) {
-    *read = (struct drain_words){.word = chunk->word,
-                                 .end = used < MEMTRACE_CHUNK_WORDS ? used : MEMTRACE_CHUNK_WORDS,
-                                 .thread = chunk->thread,
-                                 .number = chunk->first_number,
-                                 .time_ns = chunk->start_ns};
-}
-
 /* Each of the following reads the event whose first word is at *at, with `left` words from there to
  * the end, and returns its words; 0: damaged. */
 
@@ -333,13 +323,6 @@ static uint32_t words_before(const uint64_t *at, uint32_t left, struct event *ev
     return 2;
 }
 
-static uint32_t words_lost(const uint64_t *at, struct event *event) {
-    event->kind = EVENT_LOST;
-    event->lost_allocs = word_bits(at[0], 4, 30);
-    event->lost_frees = word_bits(at[0], 34, 30);
-    return 1;
-}
-
 static uint32_t words_event(struct drain_words *read, const uint64_t *at, uint32_t left,
                             struct event *event) {
     switch (word_bits(at[0], 0, KIND_BITS)) {
@@ -359,7 +342,10 @@ static uint32_t words_event(struct drain_words *read, const uint64_t *at, uint32
     case MEMTRACE_WORD_BEFORE:
         return words_before(at, left, event);
     case MEMTRACE_WORD_LOST:
-        return words_lost(at, event);
+        event->kind = EVENT_LOST;
+        event->lost_allocs = word_bits(at[0], 4, 30);
+        event->lost_frees = word_bits(at[0], 34, 30);
+        return 1;
     default:
         return 0;
     }
@@ -431,8 +417,14 @@ static void drain_open_chunk(struct drain_cursor *cursor) {
     const struct drain_chunk *found = &drain->found[cursor->span->first + cursor->at];
     uint32_t state =
         drain_load(&found->chunk->state); /* before the words: those of a full one are all */
+    uint32_t used = drain_load(&found->chunk->used);
     cursor->is_last = state != MEMTRACE_CHUNK_FULL && cursor->at + 1 == cursor->span->count;
-    drain_words_start(&cursor->words, found->chunk, drain_load(&found->chunk->used));
+    cursor->words =
+        (struct drain_words){.word = found->chunk->word,
+                             .end = used < MEMTRACE_CHUNK_WORDS ? used : MEMTRACE_CHUNK_WORDS,
+                             .thread = found->chunk->thread,
+                             .number = found->chunk->first_number,
+                             .time_ns = found->chunk->start_ns};
     if (drain_words_skip(&cursor->words, drained(drain, found)) != 0) {
         cursor->words.at = cursor->words.end;
     }

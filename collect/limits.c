@@ -90,7 +90,7 @@ static uint64_t limits_part(const struct limits *limits, uint64_t whole) {
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static bool check_process(struct limits *limits, const struct page *status) {
+static bool limits_check_process(struct limits *limits, const struct page *status) {
     uint64_t used = kilobytes_of(status, "VmRSS:") + kilobytes_of(status, "VmSwap:");
     struct number n[2];
     if (!crosses(limits, LIMITS_PROCESS, used, limits->limit.bytes)) {
@@ -286,7 +286,7 @@ const char *limits_check(struct limits *limits) {
     }
     known = read_process(limits, "status", &status);
     if (limits->limit.bytes != 0) {
-        return known && check_process(limits, &status) ? limits->text : NULL;
+        return known && limits_check_process(limits, &status) ? limits->text : NULL;
     }
     return (known && check_address(limits, &status)) || check_group(limits) ||
                    check_machine(limits) || check_pressure(limits)

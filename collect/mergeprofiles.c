@@ -385,7 +385,7 @@ static void mergeprofiles_write_pools(struct profilewrite *write,
 
 enum { OWNERS = 256, HIDDEN_OWNERS = 4, OWNER_PLACES = OWNERS + HIDDEN_OWNERS };
 
-static int foreign_compare(const void *left, const void *right) {
+static int mergeprofiles_compare_foreign(const void *left, const void *right) {
     const struct model_foreign *a = left;
     const struct model_foreign *b = right;
     return a->freer != b->freer ? (a->freer > b->freer) - (a->freer < b->freer)
@@ -395,7 +395,8 @@ static int foreign_compare(const void *left, const void *right) {
 /* Whose memory a thread freed, 256 owners a leaf. */
 static void mergeprofiles_write_foreign(struct profilewrite *write, struct merging *merging) {
     size_t next;
-    array_sort(merging->foreign, merging->foreign_count, sizeof *merging->foreign, foreign_compare);
+    array_sort(merging->foreign, merging->foreign_count, sizeof *merging->foreign,
+               mergeprofiles_compare_foreign);
     for (size_t i = 0; i < merging->foreign_count; i = next) {
         const struct model_foreign *first = &merging->foreign[i];
         struct memtrace_foreign_frees frees[OWNER_PLACES] = {{0}};

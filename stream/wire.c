@@ -25,11 +25,10 @@ static uint64_t wire_get(const uint8_t *from, int bytes) {
 
 /* ---- Reading ---- */
 
-/* What the payload of a frame may have; false: there is no such type. */
-static bool wire_bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
+long wire_parse(const uint8_t *bytes, size_t size, struct wire_frame *frame) {
     static const struct {
         uint32_t least, most;
-    } bounds[] = {
+    } payloads[] = {
         [WIRE_HELLO] = {4, WIRE_SMALL_MOST - WIRE_HEADER},
         [WIRE_WELCOME] = {4, 4},
         [WIRE_DATA] = {1, WIRE_DATA_MOST},
@@ -45,32 +44,24 @@ static bool wire_bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
         [WIRE_HAS] = {4, 4},
         [WIRE_KNOWN] = {4 + WIRE_DIGEST, 4 + WIRE_DIGEST},
     };
-    if (type == 0 || type >= sizeof bounds / sizeof *bounds) {
-        return false;
-    }
-    *least = bounds[type].least;
-    *most = bounds[type].most;
-    return true;
-}
-
-long wire_parse(const uint8_t *bytes, size_t size, struct wire_frame *frame) {
-    uint32_t least;
-    uint32_t most;
+    uint8_t type;
     if (memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) != 0) {
         return -1;
     }
     if (size < WIRE_HEADER) {
         return 0;
     }
+    type = bytes[3];
     frame->length = (uint32_t)wire_get(bytes + 4, 4);
     frame->offset = wire_get(bytes + 8, 8);
     frame->payload = bytes + WIRE_HEADER;
     /* Offsets are those of files, so that sums of two of them never overflow. */
-    if (!wire_bounds_of(bytes[3], &least, &most) || frame->length < least || frame->length > most ||
+    if (type == 0 || type >= sizeof payloads / sizeof *payloads ||
+        frame->length < payloads[type].least || frame->length > payloads[type].most ||
         frame->offset > INT64_MAX / 2) {
         return -1;
     }
-    frame->type = bytes[3];
+    frame->type = type;
     return size - WIRE_HEADER < frame->length ? 0 : (long)WIRE_HEADER + (long)frame->length;
 }
 
@@ -121,8 +112,7 @@ int wire_read_end(const struct wire_frame *frame, uint64_t *hash) {
     return 0;
 }
 
-/* What follows the first `fixed` bytes of a payload; wire_bounds_of() has seen to it that it fits.
- */
+/* What follows the first `fixed` bytes of a payload; wire_parse() has seen to it that it fits. */
 static void wire_read_text(const struct wire_frame *frame, size_t fixed, char *text) {
     size_t length = frame->length - fixed;
     memcpy(text, frame->payload + fixed, length);
