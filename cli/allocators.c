@@ -13,7 +13,6 @@
 #include "cli/target.h"
 #include "collect/allocators/alloctold.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,8 +23,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>

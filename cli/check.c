@@ -8,8 +8,6 @@
 #include "cli/outfile.h"
 #include "cli/reading.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CHECK_MET = 0, CHECK_BROKEN = 1, CHECK_TROUBLE = 2 };

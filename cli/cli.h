@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdnoreturn.h>
 
 /* One subcommand; each is defined in the file of its name. */

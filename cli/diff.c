@@ -6,9 +6,6 @@
 #include "cli/outfile.h"
 #include "cli/reading.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 struct request {
     struct diff_options options;
     struct diff_view view;

@@ -8,9 +8,7 @@
 #include "web/server/onefile.h"
 #endif
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- The command line ---- */

@@ -9,7 +9,6 @@
 #include "cli/streaming.h"
 
 #include <arpa/inet.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "analyze/base/filemode.h"
 #include "analyze/base/job.h"
 #include "ask/cleanup.h"
-#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,6 @@
 #include "cli/reading.h"
 
 #include <editline/readline.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>

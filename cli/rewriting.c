@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { LEVEL = 9 /* of compression: nobody waits */ };
 

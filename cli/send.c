@@ -10,9 +10,7 @@
 #include "cli/cli.h"
 #include "cli/streaming.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -11,7 +11,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 /* The real path of a folder of this installation: of these (up to NULL), seen from where this
  * command lies, the first that holds the file. If none does, that ends the command. */

@@ -7,7 +7,6 @@
 #ifndef TOP_TOPLOOP_H
 #define TOP_TOPLOOP_H
 
-#include "analyze/base/error.h"
 #include "top/toprows.h"
 
 #include <stdio.h>

@@ -12,11 +12,8 @@
 #include "collect/limits.h"
 #include "collect/timeline.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- Opening ---- */
