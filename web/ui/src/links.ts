@@ -5,7 +5,7 @@
 //   source=FILE, line=N             source: the file as frames name it (not its number: links go to other machines)
 //   zoom, direction, search         flame, tree
 //   sql                             sql
-// A view's own parameters are left out when another view is opened (frame/Rail.tsx); filters, metric, `chosen` stay.
+// A view's own parameters are left out when another view is opened (frame/Shell.tsx); filters, metric, `chosen` stay.
 import { ask } from "./ask";
 import type { Answer, Frame } from "./types";
 import { go, href, params, type Change } from "./url";

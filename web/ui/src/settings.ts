@@ -6,22 +6,25 @@ import { stir } from "./busy";
 export type Theme = "auto" | "light" | "dark";
 export type Units = "short" | "bytes"; // "1.2 MiB" or "1,258,291"
 
-function kept<T extends string>(name: string, usual: T) {
-    let before: string | null = null;
+/* A browser may forbid it, or be full: then things are kept as long as the page lives. */
+export function readKept(name: string): string | null {
     try {
-        before = localStorage.getItem(name);
+        return localStorage.getItem(name);
     } catch {
-        // A browser may forbid it: then nothing is kept.
+        return null;
     }
-    const value = signal<T>((before ?? usual) as T);
-    effect(() => {
-        const now = value.value;
-        try {
-            localStorage.setItem(name, now);
-        } catch {
-            // As above.
-        }
-    });
+}
+export function keep(name: string, text: string): void {
+    try {
+        localStorage.setItem(name, text);
+    } catch {
+        // As above.
+    }
+}
+
+function kept<T extends string>(name: string, usual: T) {
+    const value = signal<T>((readKept(name) ?? usual) as T);
+    effect(() => keep(name, value.value));
     return value;
 }
 

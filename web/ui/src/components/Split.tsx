@@ -7,6 +7,7 @@
 // the pointer or, focused, by arrow keys.
 import { toChildArray, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { keep, readKept } from "../settings";
 import { takeStep } from "./hooks";
 
 interface SplitProps {
@@ -21,14 +22,14 @@ interface SplitProps {
 
 export function Split({ name, direction, size, least = 120, end = false, label = "Resize", children }: SplitProps) {
     const [first, second] = toChildArray(children);
-    const [kept, setKept] = useState(() => Number(localStorage.getItem(`memtrace-split-${name}`)) || size);
+    const [kept, setKept] = useState(() => Number(readKept(`memtrace-split-${name}`)) || size);
     const box = useRef<HTMLDivElement>(null);
     const from = useRef<{ at: number; size: number } | null>(null);
     const set = (wanted: number) => {
         const room = direction === "row" ? box.current?.clientWidth : box.current?.clientHeight;
         const now = Math.round(Math.max(least, Math.min(wanted, (room ?? 2000) - least)));
         setKept(now);
-        localStorage.setItem(`memtrace-split-${name}`, String(now));
+        keep(`memtrace-split-${name}`, String(now));
     };
     const at = (event: PointerEvent) => (direction === "row" ? event.clientX : event.clientY);
     const key = (event: KeyboardEvent) => {

@@ -53,24 +53,14 @@ export function CommandBar() {
         if (text == null || text === "") return;
         navigator.clipboard.writeText(text).then(() => say(`${what} copied`), () => say("The browser does not let the page copy"));
     };
-    const save = async () => {
+    const sayError = (error: Error) => say(error.message);
+    const save = () => {
         say("Saving …");
         const name = `memtrace-${(source.peek()?.name ?? "page").replace(/[^\w.-]+/g, "-")}.html`;
         const query = spellQuery(filterQuery.peek());
-        try {
-            await transport().save(`/r/${sourceId.peek()}/export/html${query === "" ? "" : "?" + query}`, name);
-            say(`Saved as ${name}`);
-        } catch (error) {
-            say((error as Error).message);
-        }
+        transport().save(`/r/${sourceId.peek()}/export/html${query === "" ? "" : "?" + query}`, name).then(() => say(`Saved as ${name}`), sayError);
     };
-    const makeBudget = async () => {
-        try {
-            setBudget((await ask<Answer<BudgetLine>>("budget", { metric: metric.peek() })).data);
-        } catch (error) {
-            say((error as Error).message);
-        }
-    };
+    const makeBudget = () => void ask<Answer<BudgetLine>>("budget", { metric: metric.peek() }).then(({ data }) => setBudget(data), sayError);
     const hasNone = spelled?.command === "" || isWithout();
     const group = "This view";
     useActions([
@@ -78,8 +68,8 @@ export function CommandBar() {
         ...(spelled?.sql ? [{ group, title: "Copy its SQL", keys: ["Shift+Y"], run: () => copy(spelled.sql, "SQL") }] : []),
         { group, title: "Copy a link to it", keys: ["l"], run: () => copy(linkHere(), "Link") },
         ...(isFile ? [] : [
-            { group, title: "Save it as one HTML file", run: () => void save() },
-            { group, title: "Make it a budget for memtrace check", run: () => void makeBudget() },
+            { group, title: "Save it as one HTML file", run: save },
+            { group, title: "Make it a budget for memtrace check", run: makeBudget },
         ]),
     ]);
     return (
@@ -91,8 +81,8 @@ export function CommandBar() {
             <button type="button" class="small plain" disabled={!spelled?.command} title="Copy the command (y)" onClick={() => copy(spelled?.command, "Command")}><Icon name="copy" />Command</button>
             {spelled?.sql ? <button type="button" class="small plain" title="Copy the SQL (Shift Y)" onClick={() => copy(spelled.sql, "SQL")}><Icon name="copy" />SQL</button> : null}
             {!isFile && <button type="button" class="small plain" title="Copy a link to this view (l)" onClick={() => copy(linkHere(), "Link")}><Icon name="link" />Link</button>}
-            {!isFile && <button type="button" class="small plain" title="Save as one HTML file" onClick={() => void save()}><Icon name="save" />HTML</button>}
-            {!isFile && <button type="button" class="small plain" title="A line for memtrace check that holds today" onClick={() => void makeBudget()}><Icon name="budget" />Budget</button>}
+            {!isFile && <button type="button" class="small plain" title="Save as one HTML file" onClick={save}><Icon name="save" />HTML</button>}
+            {!isFile && <button type="button" class="small plain" title="A line for memtrace check that holds today" onClick={makeBudget}><Icon name="budget" />Budget</button>}
             <Exact of={mainAnswer.value} />
             {budget !== undefined && <BudgetDialog budget={budget} onClose={() => setBudget(undefined)} onCopy={copy} />}
         </footer>

@@ -9,10 +9,10 @@ import { busyWith } from "../busy";
 import { choose, chosen } from "../chosen";
 import { Empty, ProgressBar } from "../components/States";
 import { openSandwich, openSource, viewChange } from "../links";
-import { linkedFileMissing, session, sessionProblem, source } from "../session";
+import { linkedFileMissing, session, sessionProblem, source, wasLive } from "../session";
 import { useMarks, useWhole } from "../summaries";
 import type { Answer, Frame as FrameInfo, Source, Summary } from "../types";
-import { changeTo, go, isFile, metric, param, place } from "../url";
+import { changeTo, go, href, isFile, metric, param, place } from "../url";
 import { VIEWS, viewNamed, type ViewEntry } from "../views";
 import { CommandBar } from "./CommandBar";
 import { FilterBar } from "./Filters";
@@ -20,7 +20,6 @@ import { Header } from "./Header";
 import { Help, helpOpen } from "./Help";
 import { Inspector } from "./Inspector";
 import { Palette, paletteOpen } from "./Palette";
-import { missing, Rail } from "./Rail";
 import { Strip } from "./Strip";
 
 export function Shell() {
@@ -91,6 +90,39 @@ function Frame({ whole, strip, filters, children }: FrameProps) {
             <Palette />
             <Help />
         </div>
+    );
+}
+
+/* ---- The views, at the left ---- */
+
+/* Why a view has nothing to show. */
+function missing(view: ViewEntry, whole: Summary | undefined): string | undefined {
+    if (whole === undefined) return undefined;
+    if (SAVED && view.unsaved === true) return `A saved page has no single blocks and no other files. With them: memtrace serve ${source.value?.path ?? "FILE"}`;
+    if (view.needs === "events" && whole.has["events"] === false) return "Needs a recording: a profile has no single blocks. Record with: memtrace record -- PROGRAM";
+    if (view.needs === "live" && source.value !== undefined && !wasLive(source.value)) return "Needs a running program: memtrace serve PID";
+    if (view.needs === "processes" && whole.has["processes"] === false) return "Only runs of several processes have this";
+    return undefined;
+}
+
+function Rail({ whole }: { whole: Summary | undefined }) {
+    const shown = VIEWS.filter((view) => view.needs !== "processes" || whole?.has["processes"] === true);
+    return (
+        <nav class="rail" aria-label="Views">
+            <ul>
+                {shown.map((view) => {
+                    const why = missing(view, whole);
+                    return (
+                        <li key={view.id}>
+                            <a href={href(viewChange(view.id))} aria-current={view.id === place.value.view ? "page" : undefined} class={why === undefined ? "" : "dim"} title={why ?? view.about}>
+                                <span class="rail-title">{view.title}</span>
+                                {view.key !== undefined && <kbd aria-hidden="true">{view.key}</kbd>}
+                            </a>
+                        </li>
+                    );
+                })}
+            </ul>
+        </nav>
     );
 }
 

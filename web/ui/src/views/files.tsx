@@ -59,19 +59,15 @@ function Opened({ of }: { of: Source }) {
 
 function FoundRow({ of }: { of: Found }) {
     const [state, setState] = useState<"" | "opening" | string>("");
-    const open = async () => {
+    const open = () => {
         setState("opening");
-        try {
-            await openFound(of);
-        } catch (error) {
-            setState((error as Error).message);
-        }
+        openFound(of).catch((error: Error) => setState(error.message));
     };
     const when = new Date(Number(of.modified_ns) / 1e6);
     const what = of.pid !== undefined ? programText(of) : (KINDS[of.kind] ?? of.kind);
     return (
         <li class="file-row">
-            <button type="button" class="plain file-open" onClick={() => void open()} disabled={state === "opening"}>
+            <button type="button" class="plain file-open" onClick={open} disabled={state === "opening"}>
                 <b>{foundText(of)}</b>{of.path !== of.name && <span class="muted file-path" title={of.path}>{of.path}</span>}
             </button>
             <span class="file-about muted">{state === "opening" ? "opening …" : what}</span>

@@ -19,17 +19,13 @@ export function useSources(): { data: Sources | undefined; error: string | undef
     const [turn, again] = useReducer((n: number) => n + 1, 0);
     useEffect(() => {
         const abort = new AbortController();
-        const look = async () => {
-            try {
-                setData((await transport().get("/sources", abort.signal)) as Sources);
-                setError(undefined);
-            } catch (problem) {
-                if (!abort.signal.aborted) setError((problem as Error).message);
-            }
-        };
+        const look = () => transport().get("/sources", abort.signal).then((sources) => {
+            setData(sources as Sources);
+            setError(undefined);
+        }, (problem: Error) => abort.signal.aborted || setError(problem.message));
         void look();
         // A hidden tab asks nothing.
-        const timer = setInterval(() => !document.hidden && void look(), AGAIN_MS);
+        const timer = setInterval(() => document.hidden || void look(), AGAIN_MS);
         return () => {
             clearInterval(timer);
             abort.abort();

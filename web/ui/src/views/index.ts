@@ -19,7 +19,7 @@ export interface ViewEntry {
     load: () => Promise<{ default: ComponentType }>;
 }
 
-/* What a saved page has no data for is not in it, either: frame/Rail.tsx says which command shows it. */
+/* What a saved page has no data for is not in it, either: frame/Shell.tsx says which command shows it. */
 const nowhere = (): Promise<never> => Promise.reject(new Error("a saved page does not have this"));
 
 export const VIEWS: readonly ViewEntry[] = [

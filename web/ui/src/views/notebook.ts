@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // notebook.ts: a notebook of SQL: its cells, how it is kept in the browser, and written as Markdown that others read, too;
 // text in cells (a little of Markdown); what kind of values the columns of an answer have.
+import { keep, readKept } from "../settings";
 import type { Cell, Column, Kind, Table } from "../types";
 
 export type ChartType = "table" | "line" | "bar" | "histogram" | "scatter" | "heat";
@@ -45,20 +46,8 @@ function isChart(given: unknown): given is ChartWish {
     return typeof given === "object" && given !== null && TYPES.includes((given as ChartWish).type) &&
         ["x", "y", "weight"].every((name) => ["string", "undefined"].includes(typeof (given as Record<string, unknown>)[name]));
 }
-export function loadCells(): NoteCell[] | null {
-    try {
-        return parseCells(localStorage.getItem(KEY));
-    } catch {
-        return null;
-    }
-}
-export function keepCells(cells: readonly NoteCell[]): void {
-    try {
-        localStorage.setItem(KEY, JSON.stringify(cells));
-    } catch {
-        // Forbidden, or full: the notebook lives as long as the page, and can be downloaded.
-    }
-}
+export const loadCells = (): NoteCell[] | null => parseCells(readKept(KEY));
+export const keepCells = (cells: readonly NoteCell[]): void => keep(KEY, JSON.stringify(cells));
 
 /* ---- As Markdown ---- */
 
