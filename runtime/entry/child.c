@@ -179,26 +179,26 @@ static void child_inherit(struct thread *thread) {
 /* --- where its thread counts ------------------------------------------------------------------ */
 
 /* Whether events of the thread end in child_note(). */
-static void set_noted(struct thread *thread, uint32_t is_noted) {
+static void child_set_noted(struct thread *thread, uint32_t is_noted) {
     thread->is_noted = is_noted;
     thread_settle_special(thread);
 }
 
-static void move_counts(struct thread *thread, struct memtrace_counts *to) {
+static void child_move_counts(struct thread *thread, struct memtrace_counts *to) {
     *to = *thread->counts;
     thread->counts = to;
     peak_move(&thread->peak, to);
 }
 
 /* The thread has just joined; signals wait. */
-static void begin_direct(struct thread *thread) {
+static void child_begin_direct(struct thread *thread) {
     if (child.light.process == NULL || thread->is_late || thread->peak.mode != PEAK_ALONE) {
         return;
     }
-    move_counts(thread, &child.light.process->counts);
+    child_move_counts(thread, &child.light.process->counts);
     peak_begin_own(&thread->peak, runtime.space.header, &child.light.process->maximum_bytes);
     child.direct = thread;
-    set_noted(thread, 0);
+    child_set_noted(thread, 0);
 }
 
 /* (The fork of a light child, which has not begun, finds its parent's.) */
@@ -207,8 +207,8 @@ void child_end_direct(void) {
     if (thread != NULL && child_is_light()) {
         child.direct = NULL;
         peak_end_own();
-        move_counts(thread, &thread->record->counts);
-        set_noted(thread, 1);
+        child_move_counts(thread, &thread->record->counts);
+        child_set_noted(thread, 1);
     }
 }
 
@@ -228,7 +228,7 @@ static int child_keeps(void *argument, const struct memtrace_segment *segment) {
     return start == (const void *)parent->region.pools || context_is_leaf(&parent->tree, segment);
 }
 
-static int move_to_own_region(void) {
+static int child_move_to_own_region(void) {
     struct region_heirs heirs = {.keep = child_keeps, .argument = &runtime};
     uint32_t modules = LOAD_ACQUIRE(&runtime.modules.header->module_count);
     if (region_grow(&runtime.region, &heirs) != 0) {
@@ -250,12 +250,12 @@ static int child_grow_now(void) {
     thread_pass_through(1);
     child.is_wanted = 0;
     child_end_direct();
-    is_grown = move_to_own_region() == 0;
+    is_grown = child_move_to_own_region() == 0;
     if (is_grown) {
         child_inherit(NULL);
         light_close(&child.light, 1);
         if (thread_self->record != NULL) {
-            set_noted(thread_self, 0);
+            child_set_noted(thread_self, 0);
         }
     } else { /* no room: not at each event again */
         child.events_most *= 2;
@@ -323,20 +323,9 @@ static int child_begin_anew(void) {
     return ledger_init(&runtime.ledger, &runtime.space);
 }
 
-/* Threads go on where the parent's end, while there are numbers. 0: they start anew. */
-static int number_threads(uint32_t count) {
-    enum { ROOM_FOR_THREADS = 512 };
-    int have_room = count < REGION_THREAD_LIMIT - ROOM_FOR_THREADS;
-    child.first_thread = have_room ? count : UINT32_MAX;
-    if (have_room) {
-        runtime.space.header->thread_count = count;
-    }
-    return have_room;
-}
-
 /* A region of its own gets a copy of the tree: worth it for who does much. In mode sampled a single
  * block may stand for more than 100,000: only what is held counts then. */
-static void set_limits(void) {
+static void child_set_limits(void) {
     uint64_t events = CHILD_EVENTS_MOST + runtime.tree.leaves * MEMTRACE_LEAF_ITEMS / 4;
     uint64_t several = CHILD_SAMPLES_MOST * LOAD_RELAXED(&runtime.sample_bytes);
     child.events_most = several != 0 ? INT64_MAX / 4 : events;
@@ -344,8 +333,10 @@ static void set_limits(void) {
 }
 
 int child_start(void) {
+    enum { ROOM_FOR_THREADS = 512 };
     uint32_t threads, pools;
     struct thread *thread;
+    int has_numbers;
     int is_light;
     if (child_leave_parent(&threads, &pools) != 0) {
         return -1;
@@ -354,18 +345,24 @@ int child_start(void) {
     child.own_start = runtime.space.base + runtime.space.header->end;
     child.born = NULL;
     child.freed_count = child.freed_bytes = 0;
-    set_limits();
+    child_set_limits();
     child.is_wanted = 0;
     if (region_begin_light(&runtime.region) != 0 || child_begin_anew() != 0) {
         return -1;
     }
     runtime.space.header->pool_count = pools;
+    /* Threads go on where the parent's end, while there are numbers; then they start anew. */
+    has_numbers = threads < REGION_THREAD_LIMIT - ROOM_FOR_THREADS;
+    child.first_thread = has_numbers ? threads : UINT32_MAX;
+    if (has_numbers) {
+        runtime.space.header->thread_count = threads;
+    }
     /* A handler that interrupted an event goes on in it with what was its parent's. */
-    is_light = number_threads(threads) && !thread_forked_inside() &&
+    is_light = has_numbers && !thread_forked_inside() &&
                runtime.settings.recording.state == MEMTRACE_RECORD_NONE &&
                light_is_open(&child.light, &runtime.space) &&
                light_open(&child.light, &runtime.space) == 0;
-    if (!is_light && move_to_own_region() != 0) {
+    if (!is_light && child_move_to_own_region() != 0) {
         return -1;
     }
     thread_init_child();
@@ -374,7 +371,7 @@ int child_start(void) {
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     thread = thread_join();
     if (is_light && thread != NULL) {
-        begin_direct(thread);
+        child_begin_direct(thread);
     }
     if (!is_light) {
         child_inherit(thread);
@@ -460,7 +457,7 @@ void child_note(void) {
         child_grow();
     }
     if (child.direct != NULL && !child.is_wanted && thread_self == child.direct) {
-        set_noted(thread_self, 0);
+        child_set_noted(thread_self, 0);
         thread_set_clock(thread_self, thread_self->clock_seen);
     }
 }

@@ -212,28 +212,24 @@ struct recorder_map mapping_record(const struct interval *item) {
                                  .size = item->end - item->start};
 }
 
-/* It is there still. */
-static void mapping_put_back(struct thread *thread, const struct interval *piece, int records) {
-    struct recorder_map map = mapping_record(piece);
-    if (mapping_lock()) {
-        interval_add(&mappings, *piece);
-        trylock_release(&mappings_lock);
-    }
-    if (records && thread->stream != NULL) {
-        event_record_map(thread, &map);
-    }
-}
-
 static void unmapping_end(const struct unmapping *unmapping, int succeeded, struct frame caller) {
     struct thread *thread = unmapping->count != 0 ? thread_get_for_free(event_place(caller)) : NULL;
     if (!event_begin(thread, event_place(caller))) {
         return;
     }
     for (uint32_t i = 0; i < unmapping->count; i++) {
+        const struct interval *piece = &unmapping->piece[i];
+        struct recorder_map map = mapping_record(piece);
         if (succeeded) {
-            mapping_count_removed(thread, &unmapping->piece[i], !unmapping->piece[i].is_part);
-        } else {
-            mapping_put_back(thread, &unmapping->piece[i], unmapping->counts);
+            mapping_count_removed(thread, piece, !piece->is_part);
+            continue;
+        }
+        if (mapping_lock()) { /* it is there still */
+            interval_add(&mappings, *piece);
+            trylock_release(&mappings_lock);
+        }
+        if (unmapping->counts && thread->stream != NULL) {
+            event_record_map(thread, &map);
         }
     }
     event_end(thread);

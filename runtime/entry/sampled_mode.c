@@ -46,25 +46,9 @@ static void sampled_note_variance(double change) {
     }
 }
 
-static struct ledger_event sampled_event(const struct memtrace_sampled_block *block) {
-    return (struct ledger_event){.context = block->context, .size = block->bytes};
-}
-
-static void sampled_count_allocated(struct thread *thread,
-                                    const struct memtrace_sampled_block *block,
-                                    struct variance variance) {
-    struct ledger_event event = sampled_event(block);
-    ledger_alloc_many(&runtime.ledger, thread->column, &event, block->count);
-    estimates_add(&runtime.space, block->context, variance);
-    counter_add(&thread->counts->alloc_count, block->count);
-    counter_add(&thread->counts->alloc_bytes, block->bytes);
-    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
-    sampled_note_variance(variance.bytes);
-}
-
 COLD void sampled_mode_count_freed(struct thread *thread, uintptr_t address,
                                    const struct memtrace_sampled_block *block) {
-    struct ledger_event event = sampled_event(block);
+    struct ledger_event event = {.context = block->context, .size = block->bytes};
     double variance = estimates_variance_of(block->size, block->bytes);
     int own = block->thread == thread->id;
     event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
@@ -99,11 +83,18 @@ static void sampled_count_picked(struct thread *thread, uintptr_t address, uint6
                                            .thread = thread->id,
                                            .context = event_context(thread, caller),
                                            .birth_tick = thread->tick};
+    struct ledger_event event = {.context = block.context, .size = block.bytes};
+    struct variance variance = estimates_variance(size, block.bytes, probability);
     sampled_mode_free(thread, address); /* whose free was missed */
     if (sampled_heap_insert(address, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
-    sampled_count_allocated(thread, &block, estimates_variance(size, block.bytes, probability));
+    ledger_alloc_many(&runtime.ledger, thread->column, &event, block.count);
+    estimates_add(&runtime.space, block.context, variance);
+    counter_add(&thread->counts->alloc_count, block.count);
+    counter_add(&thread->counts->alloc_bytes, block.bytes);
+    peak_grow(&thread->peak, runtime.space.header, event_live(thread));
+    sampled_note_variance(variance.bytes);
     thread->last_block = address;
     thread->last_position = sampled_position(thread);
 }
