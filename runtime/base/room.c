@@ -123,16 +123,16 @@ static long grow_to(struct room *room, uint64_t end) {
 }
 
 /* A quarter of what there is, within bounds. */
-static uint64_t step_of(const struct room *room) {
+static uint64_t room_step(const struct room *room) {
     uint64_t least = room->kind->step_bytes;
     uint64_t step = sys_page_up(room->reserved / STEP_PART);
     return least == 0 ? 0 : step < least ? least : step < MOST_STEP ? step : MOST_STEP;
 }
 
 /* Under the lock: a whole step, or as little as is asked for. */
-static long grow(struct room *room, uint64_t end) {
+static long room_grow(struct room *room, uint64_t end) {
     uint64_t most = most_now(room);
-    uint64_t ahead = room->reserved + step_of(room);
+    uint64_t ahead = room->reserved + room_step(room);
     long result = -ENOMEM;
     end = sys_page_up(end);
     ahead = ahead < most ? ahead : most;
@@ -146,7 +146,7 @@ static long grow(struct room *room, uint64_t end) {
 }
 
 /* Signals wait: a handler could need what it has interrupted. 1, or 0: the lock cannot be had. */
-static int lock(struct room *room, struct sys_signals *mask) {
+static int room_lock(struct room *room, struct sys_signals *mask) {
     *mask = sys_block_signals();
     if (!sys_take(&room->lock)) {
         sys_restore_signals(*mask);
@@ -155,7 +155,7 @@ static int lock(struct room *room, struct sys_signals *mask) {
     return 1;
 }
 
-static void unlock(struct room *room, struct sys_signals mask) {
+static void room_unlock(struct room *room, struct sys_signals mask) {
     trylock_release(&room->lock);
     sys_restore_signals(mask);
 }
@@ -169,9 +169,9 @@ long room_reach(struct room *room, uint64_t end) {
     if (end > room->most) {
         return -EFBIG;
     }
-    if (lock(room, &mask)) {
-        result = end <= room->reserved ? 0 : grow(room, end);
-        unlock(room, mask);
+    if (room_lock(room, &mask)) {
+        result = end <= room->reserved ? 0 : room_grow(room, end);
+        room_unlock(room, mask);
     }
     return result;
 }
@@ -179,10 +179,10 @@ long room_reach(struct room *room, uint64_t end) {
 void *room_take(struct room *room, uint64_t bytes) {
     struct sys_signals mask;
     uint8_t *taken = NULL;
-    if (room->base != NULL && bytes < room->most && lock(room, &mask)) {
+    if (room->base != NULL && bytes < room->most && room_lock(room, &mask)) {
         uint64_t from = room->reserved;
-        taken = grow(room, from + bytes) == 0 ? room->base + from : NULL;
-        unlock(room, mask);
+        taken = room_grow(room, from + bytes) == 0 ? room->base + from : NULL;
+        room_unlock(room, mask);
     }
     return taken;
 }

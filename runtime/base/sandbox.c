@@ -24,7 +24,7 @@ static uint32_t used(void) {
     return sandbox_filters != 0 ? filters[sandbox_filters - 1].end : 0;
 }
 
-static void add(uint32_t length) {
+static void sandbox_add_filter(uint32_t length) {
     uint32_t at = sandbox_filters;
     if (at < FILTERS_MOST) { /* as the last one is strict then, more is not needed */
         filters[at].start = used();
@@ -33,45 +33,40 @@ static void add(uint32_t length) {
     }
 }
 
-static int is_readable(const struct sock_fprog *program) {
-    return sys_readable(program) && sys_readable(&program->filter) && program->len != 0 &&
-           sys_readable(program->filter) && sys_readable(program->filter + program->len - 1);
+static void sandbox_add_code(const struct sock_filter *code, uint32_t length) {
+    if (length <= INSTRUCTIONS_MOST - used()) {
+        __builtin_memcpy(instructions + used(), code, length * sizeof *code);
+        sandbox_add_filter(length);
+    } else {
+        sandbox_add_filter(0);
+    }
 }
 
 void sandbox_add(const struct sock_fprog *program) {
-    uint32_t start = used();
-    if (!is_readable(program) || program->len > INSTRUCTIONS_MOST - start) {
-        add(0);
-        return;
+    int is_readable = sys_readable(program) && sys_readable(&program->filter) &&
+                      program->len != 0 && sys_readable(program->filter) &&
+                      sys_readable(program->filter + program->len - 1);
+    if (is_readable) {
+        sandbox_add_code(program->filter, program->len);
+    } else {
+        sandbox_add_filter(0);
     }
-    __builtin_memcpy(instructions + start, program->filter, program->len * sizeof *instructions);
-    add(program->len);
-}
-
-static int is_known(const struct sock_filter *code, uint32_t length) {
-    for (uint32_t i = 0; i < sandbox_filters; i++) {
-        if (filters[i].end - filters[i].start == length &&
-            __builtin_memcmp(instructions + filters[i].start, code, length * sizeof *code) == 0) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 void sandbox_know(const struct sock_filter *code, uint32_t length) {
-    if (length == 0 || is_known(code, length)) {
-        return;
+    int is_known = length == 0;
+    for (uint32_t i = 0; i < sandbox_filters && !is_known; i++) {
+        is_known =
+            filters[i].end - filters[i].start == length &&
+            __builtin_memcmp(instructions + filters[i].start, code, length * sizeof *code) == 0;
     }
-    if (length > INSTRUCTIONS_MOST - used()) {
-        add(0);
-        return;
+    if (!is_known) {
+        sandbox_add_code(code, length);
     }
-    __builtin_memcpy(instructions + used(), code, length * sizeof *code);
-    add(length);
 }
 
 void sandbox_be_strict(void) {
-    add(0);
+    sandbox_add_filter(0);
 }
 
 void sandbox_take_back(void) {

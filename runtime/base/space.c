@@ -28,14 +28,14 @@ static uint64_t header_bytes(void) {
     return sys_page_up(MEMTRACE_HEADER_SIZE);
 }
 
-static int is_allowed(const struct space *space, uint64_t offset, uint64_t size) {
+static int space_is_allowed(const struct space *space, uint64_t offset, uint64_t size) {
     return offset + size <= space->room.most && sys_may_have_size(offset + size);
 }
 
 /* Blocks of the file, which can be mapped then: what is mapped can be written. */
 static long allocate(const struct space *space, int fd, uint64_t offset, uint64_t size) {
     long result;
-    if (!is_allowed(space, offset, size)) {
+    if (!space_is_allowed(space, offset, size)) {
         return -EFBIG;
     }
     do {
@@ -50,15 +50,7 @@ static long map_range(struct space *space, int fd, uint64_t offset, uint64_t siz
     return result == 0 ? sys_map_file_at(space->base + offset, size, fd, offset, pages) : result;
 }
 
-static long open_range(struct space *space, int fd, uint64_t offset, uint64_t size) {
-    long result = allocate(space, fd, offset, size);
-    if (result == 0) {
-        result = map_range(space, fd, offset, size, SYS_PAGES_NOW);
-    }
-    return result;
-}
-
-static int is_ours(const struct space *space, int fd) {
+static int space_is_ours(const struct space *space, int fd) {
     struct stat status;
     return sys_fstat(fd, &status) == 0 && status.st_dev == space->device &&
            status.st_ino == space->inode;
@@ -75,7 +67,7 @@ static int move_high(int fd) {
 }
 
 /* The descriptor stays the caller's. */
-static long open_by(struct space *space, int fd, const char *path) {
+static long space_open_by(struct space *space, int fd, const char *path) {
     struct stat status;
     long result = sys_fstat(fd, &status);
     if (space->base == NULL && room_open(&space->room, &room_kind) == 0) {
@@ -89,7 +81,10 @@ static long open_by(struct space *space, int fd, const char *path) {
         result = space->base != NULL ? 0 : -ENOMEM;
     }
     if (result == 0) {
-        result = open_range(space, fd, 0, header_bytes());
+        result = allocate(space, fd, 0, header_bytes());
+    }
+    if (result == 0) {
+        result = map_range(space, fd, 0, header_bytes(), SYS_PAGES_NOW);
     }
     if (result != 0) {
         return result;
@@ -105,14 +100,14 @@ static long open_by(struct space *space, int fd, const char *path) {
 long space_open(struct space *space, int fd, const char *path) {
     long result;
     fd = move_high(fd);
-    result = open_by(space, fd, path);
+    result = space_open_by(space, fd, path);
     sys_close(fd);
     return result;
 }
 
 static long open_by_name(const struct space *space) {
     long fd = sys_open(space->path, O_RDWR | O_NOFOLLOW, 0);
-    if (fd >= 0 && !is_ours(space, (int)fd)) {
+    if (fd >= 0 && !space_is_ours(space, (int)fd)) {
         sys_close(fd);
         return -ESTALE;
     }
@@ -132,12 +127,12 @@ static long open_by_collector(const struct space *space) {
         if (found == -EACCES || found == -EPERM) {
             break;
         }
-        if (found >= 0 && is_ours(space, (int)found)) {
+        if (found >= 0 && space_is_ours(space, (int)found)) {
             result = sys_open(buffer, O_RDWR | O_NONBLOCK | O_NOCTTY, 0);
         }
         sys_close(found);
     }
-    if (result >= 0 && !is_ours(space, (int)result)) {
+    if (result >= 0 && !space_is_ours(space, (int)result)) {
         sys_close(result);
         result = -ESTALE;
     }
@@ -147,7 +142,7 @@ static long open_by_collector(const struct space *space) {
 long space_descriptor(struct space *space) {
     int held = LOAD_RELAXED(&space->held);
     long fd = held >= 0 ? sys_dup_high(held, LOWEST_DESCRIPTOR) : -1;
-    if (fd >= 0 && is_ours(space, (int)fd)) {
+    if (fd >= 0 && space_is_ours(space, (int)fd)) {
         return fd;
     }
     if (fd >= 0) { /* the program closed it, and has another file there */
@@ -165,7 +160,7 @@ long space_descriptor(struct space *space) {
 
 void space_hold(struct space *space) {
     int held = LOAD_RELAXED(&space->held);
-    if (space->header != NULL && (held < 0 || !is_ours(space, held))) {
+    if (space->header != NULL && (held < 0 || !space_is_ours(space, held))) {
         long fd = open_by_name(space);
         STORE_RELAXED(&space->held, fd >= 0 ? (int)fd : -1);
     }
@@ -185,7 +180,7 @@ int space_is_there(const struct space *space) {
     struct stat status;
     int held = LOAD_RELAXED(&space->held);
     long result;
-    if (held >= 0 && is_ours(space, held)) {
+    if (held >= 0 && space_is_ours(space, held)) {
         return sys_fstat(held, &status) != 0 || status.st_nlink != 0;
     }
     result = sys_lstat(space->path, &status);
@@ -193,12 +188,7 @@ int space_is_there(const struct space *space) {
                        : result != -ENOENT;
 }
 
-static int is_pausing(const struct space *space) {
-    uint64_t again = LOAD_RELAXED(&space->again_from_ns);
-    return UNLIKELY(again != 0) && sys_clock_ns(CLOCK_MONOTONIC_COARSE) < again;
-}
-
-static COLD void refuse(struct space *space) {
+static COLD void space_refuse(struct space *space) {
     STORE_RELAXED(&space->again_from_ns, sys_clock_ns(CLOCK_MONOTONIC_COARSE) + PAUSE_NS);
     if (__atomic_exchange_n(&space->refused, 1, __ATOMIC_RELAXED) == 0) {
         log_line("no more room for the profile in %s; what does not fit is counted as lost",
@@ -240,10 +230,6 @@ static uint64_t prepared_end(uint64_t word) {
     return prepared_from(word) + pages * MEMTRACE_PAGE_SIZE;
 }
 
-static uint64_t prepared_word(uint64_t from, uint64_t end) {
-    return from / MEMTRACE_PAGE_SIZE << PREPARED_BITS | (end - from) / MEMTRACE_PAGE_SIZE;
-}
-
 static int is_prepared(uint64_t word, uint64_t offset, uint64_t size) {
     return offset >= prepared_from(word) && offset + size <= prepared_end(word);
 }
@@ -259,7 +245,8 @@ static long prepare_until(struct space *space, uint64_t offset, uint64_t end,
         result = map_range(space, (int)fd, from, end - from, pages);
     }
     if (result == 0) {
-        STORE_RELEASE(&space->prepared, prepared_word(offset, end));
+        STORE_RELEASE(&space->prepared, offset / MEMTRACE_PAGE_SIZE << PREPARED_BITS |
+                                            (end - offset) / MEMTRACE_PAGE_SIZE);
     }
     sys_close(fd);
     return result;
@@ -273,7 +260,7 @@ static uint64_t ahead_of(const struct space *space, uint64_t size) {
 }
 
 /* Among thousands of threads one may wait long; for one that is stopped, not for ever. */
-static int lock(struct space *space) {
+static int space_lock(struct space *space) {
     enum { TRIES = 1000, NAP_NS = 1000000 };
     for (int i = 0; i < TRIES; i++) {
         if (sys_take(&space->preparing)) {
@@ -285,10 +272,11 @@ static int lock(struct space *space) {
 }
 
 /* Signals wait: a handler could need what it has interrupted. 0 or a negative errno. */
-static long prepare(struct space *space, uint64_t size, uint64_t ahead, enum sys_pages pages) {
+static long space_prepare_some(struct space *space, uint64_t size, uint64_t ahead,
+                               enum sys_pages pages) {
     struct sys_signals mask = sys_block_signals();
     long result = -EAGAIN;
-    if (lock(space)) {
+    if (space_lock(space)) {
         uint64_t offset = LOAD_RELAXED(&space->header->end);
         result = is_prepared(LOAD_RELAXED(&space->prepared), offset, size) ? 0 : -ENOSPC;
         if (result != 0 && ahead > size) {
@@ -305,7 +293,7 @@ static long prepare(struct space *space, uint64_t size, uint64_t ahead, enum sys
 
 void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
     if (space->header != NULL && !space->is_private) {
-        prepare(space, sys_page_up(size), 0, pages);
+        space_prepare_some(space, sys_page_up(size), 0, pages);
     }
 }
 
@@ -329,7 +317,7 @@ static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
         return map_private(space, *offset + size);
     }
     while (result == 0 && !take_prepared(space, size, offset)) { /* or others have taken it */
-        result = prepare(space, size, ahead_of(space, size), SYS_PAGES_NOW);
+        result = space_prepare_some(space, size, ahead_of(space, size), SYS_PAGES_NOW);
     }
     return result;
 }
@@ -364,7 +352,7 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
         return fd;
     }
     *offset = __atomic_fetch_add(&header->end, taken, __ATOMIC_RELAXED);
-    result = is_allowed(space, *offset, segment->size)
+    result = space_is_allowed(space, *offset, segment->size)
                  ? sys_pwrite_all((int)fd, segment, segment->size, *offset)
                  : -EFBIG;
     if (result == 0) {
@@ -381,12 +369,14 @@ void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32
                     uint32_t index, uint32_t item_size, uint32_t item_count) {
     uint64_t size = sys_page_up((uint64_t)item_size * item_count);
     struct memtrace_segment *segment;
+    uint64_t again = LOAD_RELAXED(&space->again_from_ns);
     uint64_t offset;
-    if (space->header == NULL || is_pausing(space)) {
+    if (space->header == NULL ||
+        (UNLIKELY(again != 0) && sys_clock_ns(CLOCK_MONOTONIC_COARSE) < again)) {
         return NULL;
     }
     if (take_range(space, size, &offset) != 0) {
-        refuse(space);
+        space_refuse(space);
         return NULL;
     }
     segment = (struct memtrace_segment *)(space->base + offset);
@@ -440,17 +430,6 @@ const struct memtrace_segment *space_next(const struct space *space, uint64_t *a
     return NULL;
 }
 
-/* Copies the segment, or only its header, made void, from the parent's mapping to our file. */
-static long copy_segment(int fd, uint64_t offset, const struct memtrace_segment *segment,
-                         int whole) {
-    struct memtrace_segment header = *segment;
-    if (whole) {
-        return sys_pwrite_all(fd, segment, segment->size, offset); /* which makes its blocks */
-    }
-    header.kind = 0;
-    return sys_pwrite_all(fd, &header, sizeof header, offset);
-}
-
 /* From a header that is zeroed. */
 static void start_private(struct space *space, uint64_t end) {
     space->private_end = space->is_private ? space->private_end : end;
@@ -491,30 +470,26 @@ long space_begin_private_again(struct space *space) {
     return result;
 }
 
-static long copy_segments(const struct space *space, int fd, uint64_t end,
-                          int (*keep)(void *argument, const struct memtrace_segment *segment),
-                          void *argument) {
+/* From the parent's mapping to our file; of those that are not kept the headers, made void. */
+static long space_copy_segments(const struct space *space, int fd, uint64_t end,
+                                int (*keep)(void *argument, const struct memtrace_segment *segment),
+                                void *argument) {
     long result = sys_may_have_size(end) ? 0 : -EFBIG;
     for (uint64_t at = MEMTRACE_HEADER_SIZE; result == 0;) {
         const struct memtrace_segment *segment = space_next(space, &at, end);
+        struct memtrace_segment header;
+        uint64_t offset;
         if (segment == NULL) {
             break;
         }
-        result = copy_segment(fd, (uint64_t)((const uint8_t *)segment - space->base), segment,
-                              keep(argument, segment));
+        offset = (uint64_t)((const uint8_t *)segment - space->base);
+        header = *segment;
+        header.kind = 0;
+        result = keep(argument, segment) /* which makes its blocks */
+                     ? sys_pwrite_all(fd, segment, segment->size, offset)
+                     : sys_pwrite_all(fd, &header, sizeof header, offset);
     }
     return result;
-}
-
-/* What the new file was to replace. */
-static void go_back(struct space *space, const struct space *before) {
-    struct room room = space->room; /* may have grown */
-    space_close(space);
-    *space = *before;
-    space->room = room;
-    if (space->is_private) {
-        sys_map_at(space->header, MEMTRACE_HEADER_SIZE);
-    }
 }
 
 long space_fork(struct space *space, int fd, const char *path,
@@ -524,7 +499,7 @@ long space_fork(struct space *space, int fd, const char *path,
     struct space before = *space;
     long result;
     fd = move_high(fd);
-    result = copy_segments(space, fd, end, keep, argument);
+    result = space_copy_segments(space, fd, end, keep, argument);
     if (result != 0) {
         sys_close(fd);
         return result;
@@ -533,14 +508,20 @@ long space_fork(struct space *space, int fd, const char *path,
     space->again_from_ns = 0;
     space->prepared = 0;
     space->preparing.held = 0;
-    result = open_by(space, fd, path);
+    result = space_open_by(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         uint64_t from = header_bytes();
         result = map_range(space, fd, from, end - from, SYS_PAGES_LATER);
     }
     sys_close(fd);
-    if (result != 0) {
-        go_back(space, &before);
+    if (result != 0) {                  /* back to what the new file was to replace */
+        struct room room = space->room; /* may have grown */
+        space_close(space);
+        *space = before;
+        space->room = room;
+        if (space->is_private) {
+            sys_map_at(space->header, MEMTRACE_HEADER_SIZE);
+        }
         return result;
     }
     STORE_RELAXED(&space->header->end, end);
@@ -564,7 +545,7 @@ void space_give_up(struct space *space) {
 
 void space_close(struct space *space) {
     int held = __atomic_exchange_n(&space->held, -1, __ATOMIC_RELAXED);
-    if (held >= 0 && is_ours(space, held)) {
+    if (held >= 0 && space_is_ours(space, held)) {
         sys_close(held);
     }
 }

@@ -55,21 +55,21 @@ struct plan {
     int by_emulator; /* qemu is told to load it, for the program that it runs */
 };
 
-static COLD struct exec_target look_by_name(const char *name, char *const argv[]) {
+static COLD struct exec_target exec_look_by_name(const char *name, char *const argv[]) {
     char path[PATH_MAX];
     return handed_program(environ, HANDED_TAKE_EMPTY, name, path, sizeof path)
                ? exec_target_look(path, argv)
                : (struct exec_target){.kind = EXEC_UNTOLD};
 }
 
-static struct exec_target look_at(const char *program, int by_name, char *const argv[]) {
+static struct exec_target exec_look_at(const char *program, int by_name, char *const argv[]) {
     if (program == NULL) {
         return (struct exec_target){.kind = EXEC_UNTOLD};
     }
     for (const char *at = program; *at != '\0'; at++) {
         by_name = by_name && *at != '/';
     }
-    return by_name ? look_by_name(program, argv) : exec_target_look(program, argv);
+    return by_name ? exec_look_by_name(program, argv) : exec_target_look(program, argv);
 }
 
 /* The value of what is kept by this name; NULL: nothing. */
@@ -103,17 +103,14 @@ static int is_own_machine(unsigned machine) {
     return machine == MACHINE_ELF;
 }
 
-/* The path behind "NAME=" or "NAME-musl="; NULL: another entry. */
-static const char *library_in(const char *entry, const char *machine, int is_musl) {
-    const char *rest = memtrace_behind(entry, machine);
-    return rest != NULL ? memtrace_behind(rest, is_musl ? "-musl=" : "=") : NULL;
-}
-
-static void find_library(struct plan *plan, unsigned machine, int is_musl) {
+static void exec_find_library(struct plan *plan, unsigned machine, int is_musl) {
     for (size_t i = 0; i < MEMTRACE_MACHINES; i++) {
         const char *entry = memtrace_machines[i].elf == machine ? libraries() : "";
         while (*entry != '\0') {
-            const char *path = library_in(entry, memtrace_machines[i].name, is_musl);
+            /* The path behind "NAME=" or "NAME-musl="; NULL: another entry. */
+            const char *rest = memtrace_behind(entry, memtrace_machines[i].name);
+            const char *path =
+                rest != NULL ? memtrace_behind(rest, is_musl ? "-musl=" : "=") : NULL;
             const char *end = path != NULL ? path : entry;
             while (*end != '\0' && *end != ':') {
                 end++;
@@ -130,30 +127,24 @@ static void find_library(struct plan *plan, unsigned machine, int is_musl) {
 
 /* The program may have another root than we, other rights or other mounts: its loader would then
  * complain on its stderr, and go on without us. */
-static int can_be_opened(const char *library, size_t length) {
+static int can_be_opened(const struct plan *plan) {
     char path[1024];
-    if (length >= sizeof path) {
-        return 1;
-    }
-    __builtin_memcpy(path, library, length);
-    path[length] = '\0';
     /* By the real ids, so without rights that end with this program: where the others differ the
      * loader preloads nothing. */
-    return sys_access(path, R_OK) == 0;
+    return text_print(path, sizeof path, "%.*s", (int)plan->library_length, plan->library) != 0 ||
+           sys_access(path, R_OK) == 0;
 }
 
-static int is_there(const char *path) {
-    long fd = sys_open(path, O_PATH, 0);
-    sys_close(fd);
-    return fd >= 0;
+static int exec_is_there(const char *path) {
+    return sys_close(sys_open(path, O_PATH, 0)) == 0;
 }
 
 /* What a static program starts finds our variables as that hands them on. Where there is another
  * loader it may be one that our library would end. */
 static void plan_through_static(struct plan *plan, unsigned machine) {
-    if (is_own_machine(machine) && !is_there("/lib/ld-musl-x86_64.so.1") &&
-        !is_there("/lib/ld-musl-aarch64.so.1")) {
-        find_library(plan, machine, 0);
+    if (is_own_machine(machine) && !exec_is_there("/lib/ld-musl-x86_64.so.1") &&
+        !exec_is_there("/lib/ld-musl-aarch64.so.1")) {
+        exec_find_library(plan, machine, 0);
         plan->follows = plan->library != NULL;
     }
 }
@@ -180,7 +171,7 @@ static struct plan plan_for_target(const struct exec_target *target) {
         plan.follows = 1;
         break;
     case EXEC_LOADED:
-        find_library(&plan, target->machine, target->is_musl);
+        exec_find_library(&plan, target->machine, target->is_musl);
         plan.follows = plan.library != NULL;
         plan.by_emulator = plan.follows && !is_own;
         if (!plan.follows) {
@@ -199,19 +190,18 @@ static struct plan plan_for_target(const struct exec_target *target) {
     return plan;
 }
 
-/* Preloaded by hand: the program loads us by what the user has set, and needs to know only that it
- * is of our run. */
-static struct plan plan_by_hand(const struct exec_target *target, char *const envp[]) {
-    int is_loaded = target->kind == EXEC_LOADED || target->kind == EXEC_UNTOLD;
-    return (struct plan){.follows = is_loaded && exec_is_preloaded(envp)};
+/* Whether an array that was copied holds an entry that begins so. */
+static int has_entry(char *const envp[], const char *name) {
+    while (envp != NULL && *envp != NULL && !text_starts(*envp, name)) {
+        envp++;
+    }
+    return envp != NULL && *envp != NULL;
 }
 
 /* Whether nothing will run: the loader tells which libraries a program would get (ldd). */
 static int only_tells_libraries(char *const argv[], char *const envp[]) {
-    for (; envp != NULL && *envp != NULL; envp++) {
-        if (text_starts(*envp, "LD_TRACE_LOADED_OBJECTS=")) {
-            return 1;
-        }
+    if (has_entry(envp, "LD_TRACE_LOADED_OBJECTS=")) {
+        return 1;
     }
     if (argv == NULL || argv[0] == NULL || !text_starts(text_base_name(argv[0]), "ld-linux")) {
         return 0;
@@ -259,13 +249,15 @@ static struct plan plan_for(const struct exec_call *call, char *const envp[]) {
         (!replaces && settings->children != MEMTRACE_CHILDREN_ALL)) {
         return (struct plan){0};
     }
-    target = look_at(call->program, call->by_name, call->argv);
+    target = exec_look_at(call->program, call->by_name, call->argv);
     if (kept_value("LD_PRELOAD") == NULL && *libraries() == '\0') {
-        return plan_by_hand(&target, envp);
+        /* Preloaded by hand: the program loads us by what the user has set, and needs to know only
+         * that it is of our run. */
+        int is_loaded = target.kind == EXEC_LOADED || target.kind == EXEC_UNTOLD;
+        return (struct plan){.follows = is_loaded && exec_is_preloaded(envp)};
     }
     plan = plan_for_target(&target);
-    if (plan.library != NULL && !plan.by_emulator &&
-        !can_be_opened(plan.library, plan.library_length)) {
+    if (plan.library != NULL && !plan.by_emulator && !can_be_opened(&plan)) {
         __atomic_fetch_add(&child_shared_header()->run.not_reached, 1, __ATOMIC_RELAXED);
         return (struct plan){0};
     }
@@ -289,17 +281,6 @@ static char *with_library(const struct plan *plan, const char *theirs, char prel
                             theirs != NULL ? theirs + sizeof PRELOAD - 1 : "");
     }
     return is_cut && theirs != NULL ? with_library(plan, NULL, preload) : preload;
-}
-
-/* Whether the program, which is `memtrace run` then, starts a run of its own: what it starts is of
- * that one, as it has asked for it with its own settings. */
-static int begins_run(char *const envp[]) {
-    for (; envp != NULL && *envp != NULL; envp++) {
-        if (text_starts(*envp, "MEMTRACE_RUN=")) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 int exec_is_vfork_child(void) {
@@ -334,12 +315,14 @@ static int tell_off(char **places) {
     return 1;
 }
 
-static int put_back(char **places, const struct plan *plan, char preload[PRELOAD_SIZE]) {
+static int exec_put_back(char **places, const struct plan *plan, char preload[PRELOAD_SIZE]) {
     const char *name = plan->by_emulator ? EMULATOR : PRELOAD;
     const char *theirs = NULL;
     const char *at = kept;
     char **to = places;
-    if (begins_run(places)) {
+    /* Whether the program, which is `memtrace run` then, starts a run of its own: what it starts is
+     * of that one, as it has asked for it with its own settings. */
+    if (has_entry(places, "MEMTRACE_RUN=")) {
         return 0;
     }
     for (char **from = places; *from != NULL; from++) {
@@ -371,7 +354,8 @@ char *const *exec_environment(const struct exec_call *call, char *room, size_t s
         return call->envp;
     }
     plan = plan_for(call, places);
-    is_changed = plan.is_off ? tell_off(places)
-                             : plan.follows && put_back(places, &plan, room + size - PRELOAD_SIZE);
+    is_changed = plan.is_off
+                     ? tell_off(places)
+                     : plan.follows && exec_put_back(places, &plan, room + size - PRELOAD_SIZE);
     return is_changed ? places : call->envp;
 }

@@ -25,28 +25,18 @@ static int read_at(const struct target *target, void *to, size_t size, uint64_t 
     return sys_pread(target->fd, to, size, offset) == (long)size;
 }
 
-static void read_segments(struct target *target) {
-    for (unsigned i = 0; i < target->header->e_phnum && i < MOST_SEGMENTS; i++) {
-        ElfW(Phdr) segment;
-        if (!read_at(target, &segment, sizeof segment,
-                     target->header->e_phoff + (uint64_t)i * sizeof segment)) {
-            return;
-        }
-        if (segment.p_type == PT_INTERP) {
-            target->interpreter = segment;
-        } else if (segment.p_type == PT_DYNAMIC) {
-            target->dynamic = segment;
-        }
-    }
+/* 1, or 0: there are no more. */
+static int read_segment(const struct target *target, unsigned i, ElfW(Phdr) * segment) {
+    return i < target->header->e_phnum && i < MOST_SEGMENTS &&
+           read_at(target, segment, sizeof *segment,
+                   target->header->e_phoff + (uint64_t)i * sizeof *segment);
 }
 
 /* Where in the file an address of the program lies; 0: nowhere. */
 static uint64_t offset_of(const struct target *target, uint64_t address) {
-    for (unsigned i = 0; i < target->header->e_phnum && i < MOST_SEGMENTS; i++) {
-        ElfW(Phdr) segment;
-        if (read_at(target, &segment, sizeof segment,
-                    target->header->e_phoff + (uint64_t)i * sizeof segment) &&
-            segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+    ElfW(Phdr) segment;
+    for (unsigned i = 0; read_segment(target, i, &segment); i++) {
+        if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
             address < segment.p_vaddr + segment.p_filesz) {
             return address - segment.p_vaddr + segment.p_offset;
         }
@@ -116,40 +106,38 @@ static int holds_runtime(const struct target *target) {
            file_holds(target, names.sh_offset, names.sh_size, section, sizeof section);
 }
 
-/* By the name of its loader, or as it is one itself, which is run as a command. */
-static void tell_libc(const char *loader, struct exec_target *found) {
+/* By the name of its loader, or as it is one itself, which is run as a command. 1, or 0: no loader
+ * that a library of ours is made for. */
+static int tell_libc(const char *loader, struct exec_target *found) {
     const char *name = text_base_name(loader);
     found->is_musl = text_starts(name, "ld-musl");
-    if (!found->is_musl && !text_starts(name, "ld-linux") && !text_starts(name, "ld.so")) {
-        found->kind = EXEC_UNFIT_LIBC;
-    }
-}
-
-static int is_loader(const char *path) {
-    struct exec_target found = {.kind = EXEC_LOADED};
-    tell_libc(path, &found);
-    return found.kind == EXEC_LOADED;
+    return found->is_musl || text_starts(name, "ld-linux") || text_starts(name, "ld.so");
 }
 
 static struct exec_target look_at_elf(const char *path, int fd, const ElfW(Ehdr) * header) {
     struct exec_target found = {.kind = EXEC_LOADED, .machine = header->e_machine};
     struct target target = {.fd = fd, .header = header};
+    ElfW(Phdr) segment;
     char loader[256] = "";
     if (header->e_ident[EI_CLASS] != MACHINE_ELF_CLASS || header->e_ident[EI_DATA] != ELFDATA2LSB ||
         header->e_phentsize != sizeof(ElfW(Phdr))) {
         found.kind = EXEC_UNFIT_WORDS;
         return found;
     }
-    read_segments(&target);
+    for (unsigned i = 0; read_segment(&target, i, &segment); i++) {
+        if (segment.p_type == PT_INTERP) {
+            target.interpreter = segment;
+        } else if (segment.p_type == PT_DYNAMIC) {
+            target.dynamic = segment;
+        }
+    }
     if (target.interpreter.p_type == PT_INTERP) {
         if (sys_pread(fd, loader, sizeof loader - 1, target.interpreter.p_offset) <= 0) {
             found.kind = EXEC_UNTOLD;
             return found;
         }
-        tell_libc(loader, &found);
-    } else if (is_loader(path)) {
-        tell_libc(path, &found);
-    } else {
+        found.kind = tell_libc(loader, &found) ? EXEC_LOADED : EXEC_UNFIT_LIBC;
+    } else if (!tell_libc(path, &found)) {
         found.kind = holds_runtime(&target) ? EXEC_STATIC_OURS : EXEC_STATIC;
     }
     if (found.kind == EXEC_LOADED && tells_sanitizer(&target)) {

@@ -45,7 +45,7 @@
 struct runtime runtime;
 uint32_t runtime_attached;
 
-static void no_more(void) {
+static void runtime_end_counting(void) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_OFF);
     malloc_prepare(MALLOC_OFF);
@@ -62,11 +62,6 @@ static int make_alive_page(void) {
         own_maps_keep(runtime.alive);
     }
     return 0;
-}
-
-static int is_preloaded(void) {
-    const char *list = handed_variable(environ, "LD_PRELOAD=");
-    return list != NULL && text_holds(list, "libmemtrace");
 }
 
 /* Contexts below the root, for what has no path. The inner one comes first: then the other lies in
@@ -97,6 +92,7 @@ void runtime_tell_tables(void) {
 
 static int make_structures(void) {
     struct memtrace_header *header = runtime.space.header;
+    const char *preload = handed_variable(environ, "LD_PRELOAD=");
     module_init(&runtime.modules, &runtime.space, header->executable);
     rule_init(&runtime.rules, &runtime.modules, &runtime.tree.areas);
     runtime.rules.by_frame_pointer = MACHINE_HAS_FP_CHAIN && runtime.settings.unwind == UNWIND_FP;
@@ -118,7 +114,9 @@ static int make_structures(void) {
     runtime_tell_tables();
     header->flags |= runtime_is_attached() ? (uint32_t)MEMTRACE_FLAG_ATTACHED : 0;
     header->flags |= attach_is_collected() ? (uint32_t)MEMTRACE_FLAG_OUTSIDE : 0;
-    header->flags |= is_preloaded() ? (uint32_t)MEMTRACE_FLAG_PRELOADED : 0;
+    if (preload != NULL && text_holds(preload, "libmemtrace")) {
+        header->flags |= MEMTRACE_FLAG_PRELOADED;
+    }
     header->flags |= real.is_glibc ? 0 : (uint32_t)MEMTRACE_FLAG_FOREIGN_MALLOC;
     return 0;
 }
@@ -137,28 +135,21 @@ static void at_quick_exit_handler(void) {
     runtime_finish(MEMTRACE_STATE_ENDED);
 }
 
-static int wants_collector(struct memtrace_header *header) {
-    return header->every_ns != 0 || header->churn_limit_bytes != 0 || header->limit.bytes != 0 ||
-           header->limit.percent != 0 || region_recording(header)->state != MEMTRACE_RECORD_NONE;
-}
-
-/* Whether the `memtrace run` that we belong to is there and can collect us: its pid means nothing
- * in other namespaces, and another user's region is nothing to it. */
-static int is_run_collected(const struct memtrace_header *header) {
-    return runtime.settings.collector_pid != 0 &&
-           runtime.settings.run_namespace == header->run.pid_namespace &&
-           sys_may_signal(runtime.settings.collector_pid);
-}
-
-/* Whoever watches us: `memtrace run`; else a companion, if there is work for one. */
+/* Whoever watches us: the `memtrace run` that we belong to, if it is there and can collect us (its
+ * pid means nothing in other namespaces, and another user's region is nothing to it); else a
+ * companion, if there is work for one. */
 static void find_collector(void) {
     struct memtrace_header *header = runtime.space.header;
     runtime.has_companion = 0;
-    if (is_run_collected(header)) {
+    if (runtime.settings.collector_pid != 0 &&
+        runtime.settings.run_namespace == header->run.pid_namespace &&
+        sys_may_signal(runtime.settings.collector_pid)) {
         header->collector_pid = runtime.settings.collector_pid;
     } else if (attach_is_collected()) {
         runtime.has_companion = 1; /* it comes as soon as it sees the region */
-    } else if (wants_collector(header)) {
+    } else if (header->every_ns != 0 || header->churn_limit_bytes != 0 ||
+               header->limit.bytes != 0 || header->limit.percent != 0 ||
+               region_recording(header)->state != MEMTRACE_RECORD_NONE) {
         runtime.has_companion = companion_start(&runtime.region, environ) == 0;
     }
 }
@@ -177,24 +168,8 @@ static void find_recorder(void) {
     recorder_init(&runtime.recorder, &runtime.space);
 }
 
-/* What was reserved is the program's again. */
-static void discard_region(void) {
-    if (runtime.space.header != NULL) {
-        sys_unlink(runtime.space.path);
-        space_give_up(&runtime.space);
-    }
-    heap_give_up(&runtime.heap);
-}
-
-/* Once, also where it is set up again. */
-static void end_at_quick_exit(void) {
-    static int is_registered;
-    if (!is_registered) {
-        is_registered = at_quick_exit(at_quick_exit_handler) == 0;
-    }
-}
-
-static int start(void) {
+static int runtime_start(void) {
+    static int ends_at_quick_exit; /* also where it is set up again */
     log_note_stderr();
     machine_start();
     if (make_alive_page() != 0 ||
@@ -203,8 +178,10 @@ static int start(void) {
     }
     region_describe(&runtime.region, 0);
     runtime.clock_word = clock_find();
-    if (make_structures() != 0) {
-        discard_region();
+    if (make_structures() != 0) { /* what was reserved is the program's again */
+        sys_unlink(runtime.space.path);
+        space_give_up(&runtime.space);
+        heap_give_up(&runtime.heap);
         return -1;
     }
     runtime_find_helpers();
@@ -212,7 +189,9 @@ static int start(void) {
     if (!runtime_is_attached()) { /* else it would be the first to run: attach.c */
         libc_at_end(at_exit);
     }
-    end_at_quick_exit();
+    if (!ends_at_quick_exit) {
+        ends_at_quick_exit = at_quick_exit(at_quick_exit_handler) == 0;
+    }
     if (runtime.settings.zero) {
         real_zero();
     }
@@ -284,22 +263,22 @@ static void unwind_choose(void) {
  */
 
 /* The first who comes sets it up. */
-static int wake(char **settings) {
+static int runtime_wake(char **settings) {
     uint32_t asleep = RUNTIME_ASLEEP;
     int started;
     if (!__atomic_compare_exchange_n(&runtime.state, &asleep, (uint32_t)RUNTIME_STARTING, 0,
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         return 0;
     }
-    started = settings_read(&runtime.settings, settings) && start() == 0;
+    started = settings_read(&runtime.settings, settings) && runtime_start() == 0;
     if (!started) {
-        no_more();
+        runtime_end_counting();
     }
     return started;
 }
 
 int runtime_attach(char **settings) {
-    if (!wake(settings)) {
+    if (!runtime_wake(settings)) {
         return 0;
     }
     unwind_choose();
@@ -313,7 +292,7 @@ int runtime_ensure(void) {
         return 1;
     }
     if (state == RUNTIME_READY && runtime.settings.children != MEMTRACE_CHILDREN_ALL) {
-        no_more();
+        runtime_end_counting();
         return 0;
     }
     if (state == RUNTIME_READY) { /* a forked child: this thread is its only one */
@@ -322,13 +301,13 @@ int runtime_ensure(void) {
         started = child_start() == 0;
         if (!started) {
             child_tell_unprofiled();
-            no_more();
+            runtime_end_counting();
         }
         sys_restore_signals(mask);
         return started;
     }
     if (state != RUNTIME_ASLEEP || runtime_is_attached() || environ == NULL || real.free == NULL ||
-        !wake(environ)) {
+        !runtime_wake(environ)) {
         return 0;
     }
     allocators_lead(NULL); /* before other constructors call them */
@@ -410,7 +389,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
 
 /* --- down ------------------------------------------------------------------------------------- */
 
-static int is_ours(void) {
+static int runtime_is_ours(void) {
     return runtime_is_ready() && runtime.space.header->pid == sys_getpid(); /* no vfork child */
 }
 
@@ -438,14 +417,9 @@ static int is_collected(const struct memtrace_header *header) {
                : sys_pid_alive(pid);
 }
 
-/* Without a collector the top-N at the end is ours to print. */
-static int prints_top(const struct memtrace_header *header) {
-    return (header->every_ns != 0 || header->churn_limit_bytes != 0) && !is_collected(header);
-}
-
 /* A recording is finished by who collects it, and the profile with it. 1: so it is left to others.
  */
-static int is_recorded(const struct memtrace_header *header) {
+static int runtime_is_recorded(const struct memtrace_header *header) {
     if (!recorder_is_on(&runtime.recorder)) {
         return 0;
     }
@@ -462,8 +436,8 @@ static int is_recorded(const struct memtrace_header *header) {
 static void write_all_out(struct memtrace_header *header) {
     struct survey survey;
     int written;
-    if (prints_top(header)) {
-        runtime_print_top();
+    if ((header->every_ns != 0 || header->churn_limit_bytes != 0) && !is_collected(header)) {
+        runtime_print_top(); /* without a collector it is ours to print at the end */
     }
     written = finish_write_profile(&runtime.space) == 0;
     /* A run has one summary: that of its first process. */
@@ -532,14 +506,14 @@ static void close_region(enum memtrace_state state) {
     poolroom_note();
     STORE_RELEASE(&header->state, (uint32_t)state);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who lets go of us looks at it after that */
-    if (!has_collector(header) && !is_recorded(header) && !attach_is_collected()) {
+    if (!has_collector(header) && !runtime_is_recorded(header) && !attach_is_collected()) {
         write_all_out(header);
     }
 }
 
 /* The calling thread hands in what it holds back. 1: so does the process, a light child, and that
  * was all. */
-static int hand_in(enum memtrace_state state) {
+static int runtime_hand_in(enum memtrace_state state) {
     thread_hand_in();
     return child_is_light() && child_hand_in(state);
 }
@@ -548,12 +522,13 @@ void runtime_finish(enum memtrace_state state) {
     int saved = errno;
     uint32_t ready = RUNTIME_READY;
     int is_done;
-    if (!is_ours() || !__atomic_compare_exchange_n(&runtime.state, &ready, (uint32_t)RUNTIME_OFF, 0,
-                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    if (!runtime_is_ours() ||
+        !__atomic_compare_exchange_n(&runtime.state, &ready, (uint32_t)RUNTIME_OFF, 0,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         return;
     }
     thread_pass_through(1);
-    is_done = hand_in(state);
+    is_done = runtime_hand_in(state);
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE); /* nothing is counted from here on */
     if (!is_done) {
         thread_stop_all(); /* fast halves do not look at that gate */
@@ -567,11 +542,11 @@ void runtime_finish(enum memtrace_state state) {
  * lives on without a name in case it fails. */
 int runtime_before_exec(const char *path) {
     int saved = errno;
-    if (!is_ours() || (path != NULL && sys_access(path, X_OK) != 0)) {
+    if (!runtime_is_ours() || (path != NULL && sys_access(path, X_OK) != 0)) {
         return 0;
     }
     thread_pass_through(1);
-    if (!hand_in(MEMTRACE_STATE_EXECED)) {
+    if (!runtime_hand_in(MEMTRACE_STATE_EXECED)) {
         close_region(MEMTRACE_STATE_EXECED);
     }
     thread_pass_through(0);
@@ -611,22 +586,12 @@ void runtime_print_top(void) {
 
 static struct trylock periodic_lock;
 
-static void print_when_due(struct memtrace_header *header) {
-    uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
-    uint64_t asked = LOAD_RELAXED(&header->snapshot_request);
-    int by_churn = header->churn_limit_bytes != 0 &&
-                   churn - runtime.churn_printed >= header->churn_limit_bytes;
-    if ((by_churn || asked > runtime.snapshots_answered) && !is_collected(header)) {
-        runtime.churn_printed = churn;
-        runtime.snapshots_answered = asked;
-        runtime_print_top();
-    }
-}
-
 void runtime_periodic(uint64_t now_ns) {
     struct memtrace_header *header = runtime.space.header;
     struct memtrace_timeline *timeline = runtime.region.timeline;
     uint64_t churn = LOAD_RELAXED(&header->churn_bytes);
+    uint64_t asked;
+    int by_churn;
     if (timeline == NULL) { /* a light child tells nothing of its own */
         return;
     }
@@ -648,6 +613,13 @@ void runtime_periodic(uint64_t now_ns) {
     if (churn - runtime.churn_sampled >= timeline->churn_step_bytes) {
         runtime.churn_sampled = churn;
     }
-    print_when_due(header);
+    asked = LOAD_RELAXED(&header->snapshot_request);
+    by_churn = header->churn_limit_bytes != 0 &&
+               churn - runtime.churn_printed >= header->churn_limit_bytes;
+    if ((by_churn || asked > runtime.snapshots_answered) && !is_collected(header)) {
+        runtime.churn_printed = churn;
+        runtime.snapshots_answered = asked;
+        runtime_print_top();
+    }
     trylock_release(&periodic_lock);
 }

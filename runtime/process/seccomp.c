@@ -18,18 +18,14 @@
 
 enum { PREPARED_BYTES = 2 << 20 };
 
-static void make_ready(void) {
-    if (runtime_is_ready()) {
-        space_prepare(&runtime.space, PREPARED_BYTES, SYS_PAGES_LATER);
-    }
-    space_hold(&runtime.space);
-}
-
 /* As the system call does, with its result. */
 static long install(unsigned operation, unsigned flags, const void *argument) {
     uint32_t before = sandbox_filters;
     long result;
-    make_ready();
+    if (runtime_is_ready()) {
+        space_prepare(&runtime.space, PREPARED_BYTES, SYS_PAGES_LATER);
+    }
+    space_hold(&runtime.space);
     if (operation == SECCOMP_SET_MODE_FILTER) {
         sandbox_add(argument);
     } else if (operation == SECCOMP_SET_MODE_STRICT) {

@@ -157,7 +157,7 @@ static int wait_for_shell(pid_t pid) {
     return status;
 }
 
-static int set_attributes(posix_spawnattr_t *attributes, const sigset_t *mask) {
+static void set_attributes(posix_spawnattr_t *attributes, const sigset_t *mask) {
     sigset_t defaults;
     sigemptyset(&defaults);
     if (ignored.interrupt.sa_handler != SIG_IGN) {
@@ -169,7 +169,7 @@ static int set_attributes(posix_spawnattr_t *attributes, const sigset_t *mask) {
     posix_spawnattr_init(attributes);
     posix_spawnattr_setsigmask(attributes, mask);
     posix_spawnattr_setsigdefault(attributes, &defaults);
-    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 }
 
 static int run_shell(const char *command) {
@@ -251,18 +251,14 @@ static struct stream *free_stream(void) {
     return more + size / sizeof *more;
 }
 
-static int is_open(const struct stream *stream) {
-    struct stat status;
-    return sys_fstat(stream->fd, &status) == 0 && status.st_dev == stream->device &&
-           status.st_ino == stream->inode;
-}
-
 /* What earlier calls have opened is closed in the new shell. */
 static int close_others(posix_spawn_file_actions_t *actions, int except) {
+    struct stat status;
     int error = 0;
     for (size_t i = 0; i < streams.capacity && error == 0; i++) {
         const struct stream *stream = streams.all + i;
-        if (stream->file != NULL && stream->fd != except && is_open(stream)) {
+        if (stream->file != NULL && stream->fd != except && sys_fstat(stream->fd, &status) == 0 &&
+            status.st_dev == stream->device && status.st_ino == stream->inode) {
             error = posix_spawn_file_actions_addclose(actions, stream->fd);
         }
     }
@@ -394,7 +390,7 @@ static pid_t take_stream(FILE *file) {
     return pid;
 }
 
-static int close_stream(FILE *file, pid_t pid) {
+static int shell_close_stream(FILE *file, pid_t pid) {
     int status = 0;
     int closed = REAL(fclose)(file);
     long ended = sys_wait(pid, &status);
@@ -407,12 +403,12 @@ static int close_stream(FILE *file, pid_t pid) {
 
 PUBLIC int pclose(FILE *file) {
     pid_t pid = LOAD_RELAXED(&streams.used) != 0 && file != NULL ? take_stream(file) : 0;
-    return pid != 0 ? close_stream(file, pid) : REAL(pclose)(file);
+    return pid != 0 ? shell_close_stream(file, pid) : REAL(pclose)(file);
 }
 
 /* Of a stream of popen's it is the same in glibc; where it does not wait the stream is forgotten.
  */
 PUBLIC int fclose(FILE *file) {
     pid_t pid = LOAD_RELAXED(&streams.used) != 0 && file != NULL ? take_stream(file) : 0;
-    return pid != 0 && libc_waits_at_fclose() ? close_stream(file, pid) : REAL(fclose)(file);
+    return pid != 0 && libc_waits_at_fclose() ? shell_close_stream(file, pid) : REAL(fclose)(file);
 }

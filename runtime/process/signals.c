@@ -31,7 +31,7 @@ static struct {
 
 /* --- which ------------------------------------------------------------------------------------ */
 
-static int starts_with(const char **at, const char *word) {
+static int signals_skip(const char **at, const char *word) {
     size_t length = text_length(word);
     if (!text_starts(*at, word)) {
         return 0;
@@ -40,10 +40,10 @@ static int starts_with(const char **at, const char *word) {
     return 1;
 }
 
-static enum signal_action read_action(const char **at) {
+static enum signal_action signals_read_action(const char **at) {
     static const char *const words[] = {"toggle:", "on:", "off:", "snapshot:", "exact:", "sample:"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (starts_with(at, words[i])) {
+        if (signals_skip(at, words[i])) {
             return SIGNAL_TOGGLE + i;
         }
     }
@@ -68,9 +68,9 @@ static int read_signal(const char **at) {
                  {"ALRM", SIGALRM}, {"WINCH", SIGWINCH}, {"URG", SIGURG},
                  {"IO", SIGIO},     {"PWR", SIGPWR},     {"PROF", SIGPROF}};
     uint64_t number;
-    starts_with(at, "SIG");
+    signals_skip(at, "SIG");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (starts_with(at, names[i].name)) {
+        if (signals_skip(at, names[i].name)) {
             return names[i].number;
         }
     }
@@ -85,7 +85,7 @@ int signals_parse(const char *list, struct settings_signals *out) {
         return 0;
     }
     for (;; list++) {
-        enum signal_action action = read_action(&list);
+        enum signal_action action = signals_read_action(&list);
         int number = read_signal(&list);
         if (number == 0 || (*list != ',' && *list != '\0')) {
             return -1;
@@ -127,7 +127,7 @@ static void act(int number) {
 }
 
 /* The program's own handler, if it set one. */
-static void pass_on(int number, siginfo_t *info, void *context) {
+static void signals_pass_on(int number, siginfo_t *info, void *context) {
     uint64_t word = LOAD_RELAXED(&signals.program[number]);
     uintptr_t function = (uintptr_t)(word & WORD_FUNCTION);
     if (function == (uintptr_t)SIG_DFL || function == (uintptr_t)SIG_IGN) {
@@ -143,11 +143,11 @@ static void pass_on(int number, siginfo_t *info, void *context) {
     }
 }
 
-static void handle(int number, siginfo_t *info, void *context) {
+static void signals_handle(int number, siginfo_t *info, void *context) {
     int saved = errno;
     act(number);
     errno = saved;
-    pass_on(number, info, context);
+    signals_pass_on(number, info, context);
 }
 
 /* --- what the program sets -------------------------------------------------------------------- */
@@ -157,13 +157,13 @@ static int is_handler(const struct sigaction *action) {
 }
 
 /* Also without SA_SIGINFO: as an old function may have told it to the program. */
-static int is_ours(const struct sigaction *action) {
-    return action->sa_sigaction == handle;
+static int signals_has_ours(const struct sigaction *action) {
+    return action->sa_sigaction == signals_handle;
 }
 
-static uint64_t word_of(const struct sigaction *action) {
+static uint64_t signals_word(const struct sigaction *action) {
     uint64_t word = (uintptr_t)action->sa_handler;
-    if (is_ours(action)) { /* saved by a way that we do not see, and given back */
+    if (signals_has_ours(action)) { /* saved by a way that we do not see, and given back */
         return (uintptr_t)SIG_DFL;
     }
     word |= (action->sa_flags & SA_SIGINFO) != 0 ? WORD_INFO : 0;
@@ -173,19 +173,19 @@ static uint64_t word_of(const struct sigaction *action) {
 /* What the kernel is told, where the program wants `action`. */
 static struct sigaction ours_for(const struct sigaction *action) {
     struct sigaction ours = {.sa_flags = SA_RESTART | SA_ONSTACK};
-    if (is_handler(action) && !is_ours(action)) {
+    if (is_handler(action) && !signals_has_ours(action)) {
         ours.sa_mask = action->sa_mask;
         ours.sa_flags = action->sa_flags & ~(int)SA_RESETHAND;
     }
     ours.sa_flags |= SA_SIGINFO;
-    ours.sa_sigaction = handle;
+    ours.sa_sigaction = signals_handle;
     return ours;
 }
 
 /* What the program is shown, where the kernel has our handler. */
-static void show(struct sigaction *kernel, uint64_t word) {
+static void signals_show(struct sigaction *kernel, uint64_t word) {
     uintptr_t function = (uintptr_t)(word & WORD_FUNCTION);
-    if (!is_ours(kernel)) {
+    if (!signals_has_ours(kernel)) {
         return;
     }
     if (function == (uintptr_t)SIG_DFL || function == (uintptr_t)SIG_IGN) {
@@ -204,7 +204,7 @@ static int is_vforked(void) {
 }
 
 /* For a signal that does something: the word and the kernel's entry change together. */
-static int set_both(int number, const struct sigaction *action, struct sigaction *old) {
+static int signals_set_both(int number, const struct sigaction *action, struct sigaction *old) {
     uint64_t before = LOAD_RELAXED(&signals.program[number]);
     struct sigaction wanted;
     struct sigaction kernel;
@@ -213,12 +213,12 @@ static int set_both(int number, const struct sigaction *action, struct sigaction
         result = real.sigaction(number, action, &kernel);
     } else {
         wanted = ours_for(action);
-        STORE_RELAXED(&signals.program[number], word_of(action));
+        STORE_RELAXED(&signals.program[number], signals_word(action));
         result = real.sigaction(number, &wanted, &kernel);
     }
     if (result == 0 && old != NULL) {
         *old = kernel;
-        show(old, before);
+        signals_show(old, before);
     }
     return result;
 }
@@ -227,10 +227,10 @@ static int does_something(int number) {
     return number > 0 && number < SETTINGS_SIGNALS && signals.action[number] != SIGNAL_NOTHING;
 }
 
-static int set(int number, const struct sigaction *action, struct sigaction *old) {
+static int signals_set(int number, const struct sigaction *action, struct sigaction *old) {
     struct sys_signals mask = sys_block_signals(); /* a handler in between would see halves */
     int locked = sys_take(&signals.lock);
-    int result = set_both(number, action, old);
+    int result = signals_set_both(number, action, old);
     if (locked) {
         trylock_release(&signals.lock);
     }
@@ -240,7 +240,8 @@ static int set(int number, const struct sigaction *action, struct sigaction *old
 
 PUBLIC int sigaction(int number, const struct sigaction *action, struct sigaction *old) {
     real_ensure();
-    return does_something(number) ? set(number, action, old) : real.sigaction(number, action, old);
+    return does_something(number) ? signals_set(number, action, old)
+                                  : real.sigaction(number, action, old);
 }
 
 PUBLIC int __sigaction(int number, const struct sigaction *action, struct sigaction *old)
@@ -255,7 +256,7 @@ static handler_function set_simply(int number, handler_function handler, int fla
     if ((flags & SA_RESTART) != 0) {
         sigaddset(&action.sa_mask, number);
     }
-    return set(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+    return signals_set(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
 PUBLIC handler_function signal(int number, handler_function handler) {
@@ -282,16 +283,12 @@ PUBLIC handler_function __sysv_signal(int number, handler_function handler)
 
 /* --- at the start ----------------------------------------------------------------------------- */
 
-static void start(int number, enum signal_action action) {
-    struct sigaction now;
-    if (action != SIGNAL_NOTHING && real.sigaction(number, NULL, &now) == 0) {
-        signals.action[number] = (uint8_t)action;
-        sigaction(number, &now, NULL);
-    }
-}
-
 void signals_start(const struct settings_signals *wanted) {
+    struct sigaction now;
     for (int number = 1; number < SETTINGS_SIGNALS; number++) {
-        start(number, (enum signal_action)wanted->action[number]);
+        if (wanted->action[number] != SIGNAL_NOTHING && real.sigaction(number, NULL, &now) == 0) {
+            signals.action[number] = wanted->action[number];
+            sigaction(number, &now, NULL);
+        }
     }
 }

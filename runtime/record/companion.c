@@ -7,13 +7,8 @@
 #include "runtime/libc/libc.h"
 #include "runtime/record/finish.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static int exists(const char *path) {
-    return sys_access(path, X_OK) == 0;
-}
 
 /* The command lies where the library was installed from: ../bin or, below a multiarch folder,
  * ../../bin. */
@@ -29,42 +24,34 @@ static int find_command(char *path, size_t capacity) {
         /* ".": found by a bare name. */
         if (text_print(path, capacity, "%.*s%s%s", (int)(base - library), library,
                        base == library ? "." : "", places[i] + (base != library)) == 0 &&
-            exists(path)) {
+            sys_access(path, X_OK) == 0) {
             return 0;
         }
     }
     return -1;
 }
 
-/* What the program's settings say that holds for the companion's own lines, too. */
-static bool is_kept(const char *variable) {
-    return text_starts(variable, "MEMTRACE_LOG_LEVEL=") ||
-           (!text_starts(variable, "LD_PRELOAD=") && !text_starts(variable, "MEMTRACE"));
-}
-
-/* Who may read what the companion writes: as the settings say, which need not come from the
- * environment (memtrace attach). */
-static char *mode_variable(const struct settings *settings) {
-    static char variable[sizeof "MEMTRACE_MODE=0000"];
-    uint32_t mode = settings->file_mode;
-    text_print(variable, sizeof variable, "MEMTRACE_MODE=0%u%u%u", mode >> 6 & 7, mode >> 3 & 7,
-               mode & 7);
-    return variable;
-}
-
 /* The environment without what would profile the companion itself. */
 static void copy_environment(const struct settings *settings, char *const environment[], char **to,
                              size_t capacity) {
+    static char mode[sizeof "MEMTRACE_MODE=0000"];
     struct handed handed = handed_of(environment);
+    uint32_t bits = settings->file_mode;
     size_t count = 0;
     char *entry;
     while (count + 3 < capacity && (entry = handed_next(&handed)) != NULL) {
-        if (is_kept(entry)) {
+        /* The level of what the program says holds for the companion's own lines, too. */
+        if (text_starts(entry, "MEMTRACE_LOG_LEVEL=") ||
+            (!text_starts(entry, "LD_PRELOAD=") && !text_starts(entry, "MEMTRACE"))) {
             to[count++] = entry;
         }
     }
-    if (settings->file_mode != 0) {
-        to[count++] = mode_variable(settings);
+    /* Who may read what the companion writes: as the settings say, which need not come from the
+     * environment (memtrace attach). */
+    if (bits != 0) {
+        text_print(mode, sizeof mode, "MEMTRACE_MODE=0%u%u%u", bits >> 6 & 7, bits >> 3 & 7,
+                   bits & 7);
+        to[count++] = mode;
     }
     to[count++] = (char *)"MEMTRACE=off";
     to[count] = NULL;
@@ -76,7 +63,7 @@ static int choose_command(const struct settings *settings, char *path, size_t ca
         return find_command(path, capacity);
     }
     text_copy(path, capacity, settings->command);
-    return exists(path) ? 0 : -1;
+    return sys_access(path, X_OK) == 0 ? 0 : -1;
 }
 
 static char command_path[1024];

@@ -128,7 +128,7 @@ void recorder_abandon(struct recorder_stream *stream) {
 
 /* --- chunks ----------------------------------------------------------------------------------- */
 
-static struct memtrace_chunk *take_free(struct recorder *recorder) {
+static struct memtrace_chunk *recorder_take_free(struct recorder *recorder) {
     uint64_t *words = recorder->recording->free_chunks;
     uint32_t chunks = LOAD_ACQUIRE(&recorder->segments) * MEMTRACE_CHUNKS_PER_SEGMENT;
     for (uint32_t i = 0; i * 64 < chunks; i++) {
@@ -145,9 +145,15 @@ static struct memtrace_chunk *take_free(struct recorder *recorder) {
     return NULL;
 }
 
-static struct memtrace_chunk *add_segment(struct recorder *recorder) {
-    uint32_t index = recorder->segments;
+/* All its chunks can be taken. */
+static void recorder_offer_segment(struct recorder *recorder, uint32_t index) {
     uint64_t bits = ~UINT64_C(1) & UINT32_MAX; /* the first place lies under the header */
+    __atomic_fetch_or(&recorder->recording->free_chunks[index / 2], bits << (index % 2 * 32),
+                      __ATOMIC_RELEASE);
+}
+
+static struct memtrace_chunk *recorder_add_segment(struct recorder *recorder) {
+    uint32_t index = recorder->segments;
     struct memtrace_chunk *segment;
     if (index == recorder->most_segments) {
         return NULL;
@@ -161,19 +167,16 @@ static struct memtrace_chunk *add_segment(struct recorder *recorder) {
     space_publish(segment);
     recorder->segment[index] = segment;
     STORE_RELEASE(&recorder->segments, index + 1);
-    __atomic_fetch_or(&recorder->recording->free_chunks[index / 2], bits << (index % 2 * 32),
-                      __ATOMIC_RELEASE);
-    return take_free(recorder);
+    recorder_offer_segment(recorder, index);
+    return recorder_take_free(recorder);
 }
 
 /* The collector of the last recording has taken all that was in them. */
-static void free_segment(struct recorder *recorder, uint32_t index) {
-    uint64_t bits = ~UINT64_C(1) & UINT32_MAX; /* the first place lies under the header */
+static void recorder_free_segment(struct recorder *recorder, uint32_t index) {
     for (uint32_t i = 1; i < MEMTRACE_CHUNKS_PER_SEGMENT; i++) {
         STORE_RELAXED(&recorder->segment[index][i].state, (uint32_t)MEMTRACE_CHUNK_FREE);
     }
-    __atomic_fetch_or(&recorder->recording->free_chunks[index / 2], bits << (index % 2 * 32),
-                      __ATOMIC_RELEASE);
+    recorder_offer_segment(recorder, index);
 }
 
 void recorder_prepare(struct recorder *recorder, struct space *space) {
@@ -183,11 +186,12 @@ void recorder_prepare(struct recorder *recorder, struct space *space) {
     recorder->ended = 1; /* numbers begin anew */
     reset(recorder, space);
     for (uint32_t i = 0; i < segments; i++) {
-        free_segment(recorder, i);
+        recorder_free_segment(recorder, i);
     }
     recorder->segments = segments;
-    if (segments == 0 && add_segment(recorder) != NULL) { /* for many threads that come at once */
-        free_segment(recorder, 0);
+    if (segments == 0 &&
+        recorder_add_segment(recorder) != NULL) { /* for many threads that come at once */
+        recorder_free_segment(recorder, 0);
     }
     recorder->recording->lost_allocs = recorder->recording->lost_frees = 0;
     recorder->recording->begun_ns =
@@ -195,13 +199,13 @@ void recorder_prepare(struct recorder *recorder, struct space *space) {
 }
 
 static struct memtrace_chunk *take_chunk(struct recorder *recorder) {
-    struct memtrace_chunk *chunk = take_free(recorder);
+    struct memtrace_chunk *chunk = recorder_take_free(recorder);
     if (chunk == NULL &&
         LOAD_RELAXED(&recorder->segments) < LOAD_RELAXED(&recorder->most_segments) &&
         sys_take(&recorder->growing)) {
-        chunk = take_free(recorder); /* another thread may have grown it */
+        chunk = recorder_take_free(recorder); /* another thread may have grown it */
         if (chunk == NULL) {
-            chunk = add_segment(recorder);
+            chunk = recorder_add_segment(recorder);
         }
         trylock_release(&recorder->growing);
     }
@@ -234,7 +238,7 @@ static void open_chunk(struct recorder_stream *stream, struct memtrace_chunk *ch
 }
 
 /* Where it ends midway it is wanted as long as threads have streams. */
-static int is_wanted(const struct recorder *recorder) {
+static int recorder_is_wanted(const struct recorder *recorder) {
     uint32_t state = LOAD_RELAXED(&recorder->recording->state);
     return state == MEMTRACE_RECORD_WANTED || state == MEMTRACE_RECORD_ENDING;
 }
@@ -245,7 +249,7 @@ static int may_have_room(const struct recorder *recorder) {
     for (size_t i = 0; i < MEMTRACE_CHUNK_LIMIT / 64; i++) {
         any |= LOAD_RELAXED(&recorder->recording->free_chunks[i]);
     }
-    return is_wanted(recorder) &&
+    return recorder_is_wanted(recorder) &&
            (any != 0 || LOAD_RELAXED(&recorder->segments) < LOAD_RELAXED(&recorder->most_segments));
 }
 
@@ -279,7 +283,7 @@ int recorder_claim(struct recorder_stream *stream) {
     }
     mask = sys_block_signals();
     drop_chunk(stream);
-    if (is_wanted(recorder)) {
+    if (recorder_is_wanted(recorder)) {
         chunk = take_chunk(recorder);
     }
     if (chunk != NULL) {
@@ -313,7 +317,7 @@ void recorder_set_exact_time(struct recorder_stream *stream) {
 }
 
 /* A word holds 30 bits of each. */
-static uint64_t take_lost(uint32_t *lost) {
+static uint64_t recorder_take_lost(uint32_t *lost) {
     uint32_t most = (1u << 30) - 1;
     uint32_t told = *lost < most ? *lost : most;
     *lost -= told;
@@ -324,8 +328,8 @@ uint64_t *recorder_write_due(struct recorder_stream *stream, uint64_t *at) {
     uint32_t due = stream->due;
     stream->due = due & RECORDER_DUE_PRECISE;
     if ((due & RECORDER_DUE_LOST) != 0) {
-        *at++ = MEMTRACE_WORD_LOST | take_lost(&stream->lost_allocs) << 4 |
-                take_lost(&stream->lost_frees) << 34;
+        *at++ = MEMTRACE_WORD_LOST | recorder_take_lost(&stream->lost_allocs) << 4 |
+                recorder_take_lost(&stream->lost_frees) << 34;
         stream->due |= stream->lost_allocs + stream->lost_frees != 0 ? RECORDER_DUE_LOST : 0;
     }
     if ((due & RECORDER_DUE_PRECISE) != 0) {
@@ -465,7 +469,7 @@ int recorder_has_pulse(const struct recorder *recorder) {
 }
 
 int recorder_may_wait(const struct recorder *recorder) {
-    return is_wanted(recorder) && recorder->recording->on_lag != MEMTRACE_LAG_DROP &&
+    return recorder_is_wanted(recorder) && recorder->recording->on_lag != MEMTRACE_LAG_DROP &&
            (recorder->space->header->flags & MEMTRACE_FLAG_FORKED) == 0 &&
            LOAD_RELAXED(&recorder->segments) != 0 && LOAD_RELAXED(&recorder->impatient) == 0 &&
            recorder_has_pulse(recorder);
@@ -488,7 +492,7 @@ int recorder_wait(struct recorder_stream *stream) {
 
 void recorder_lost(struct recorder_stream *stream, uint32_t allocs, uint32_t frees) {
     struct memtrace_recording *recording = stream->recorder->recording;
-    if (!is_wanted(stream->recorder)) { /* it has ended for good */
+    if (!recorder_is_wanted(stream->recorder)) { /* it has ended for good */
         return;
     }
     stream->lost_allocs += allocs;

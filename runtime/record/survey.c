@@ -11,14 +11,9 @@ int survey_is_heap(struct context_tree *tree, uint32_t context) {
     return frame >= MEMTRACE_FRAME_CLASSES || frame == MEMTRACE_FRAME_UNKNOWN;
 }
 
-static int64_t at_peak(const struct memtrace_cell *cell, uint32_t epoch) {
-    int saved = (epoch & 1) == 0 && cell->peak_epoch == epoch;
-    return saved ? cell->saved_live : (int64_t)(cell->alloc_bytes - cell->free_bytes);
-}
-
 /* The cells of a segment: of `count` contexts from `first` on. */
-static void add_cells(struct survey *survey, const struct memtrace_cell *cells, uint32_t first,
-                      uint32_t count, uint32_t epoch) {
+static void survey_add_cells(struct survey *survey, const struct memtrace_cell *cells,
+                             uint32_t first, uint32_t count, uint32_t epoch) {
     for (uint32_t i = 0; i < count && first + i < survey->count; i++) {
         const struct memtrace_cell *cell = &cells[i];
         struct survey_item *item = &survey->item[first + i];
@@ -29,33 +24,15 @@ static void add_cells(struct survey *survey, const struct memtrace_cell *cells, 
         item->free_count += LOAD_RELAXED(&cell->free_count);
         item->alloc_bytes += LOAD_RELAXED(&cell->alloc_bytes);
         item->alloc_count += LOAD_RELAXED(&cell->alloc_count);
-        item->peak_bytes += at_peak(cell, epoch);
+        item->peak_bytes += (epoch & 1) == 0 && cell->peak_epoch == epoch
+                                ? cell->saved_live
+                                : (int64_t)(cell->alloc_bytes - cell->free_bytes);
     }
-}
-
-static void add_segment(struct survey *survey, const struct memtrace_segment *segment,
-                        uint32_t epoch) {
-    const struct memtrace_cell *cells = (const struct memtrace_cell *)segment;
-    if (segment->kind == MEMTRACE_SEGMENT_LEDGER) {
-        add_cells(survey, cells + MEMTRACE_FIRST_CONTEXT,
-                  segment->index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT,
-                  MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT, epoch);
-    } else if (segment->kind == MEMTRACE_SEGMENT_CELLS) {
-        add_cells(survey, cells + MEMTRACE_GROUP_FIRST, segment->index * MEMTRACE_GROUP_ITEMS,
-                  MEMTRACE_GROUP_ITEMS, epoch);
-    }
-}
-
-static void add_total(struct survey_item *total, const struct survey_item *item) {
-    total->alloc_bytes += item->alloc_bytes;
-    total->alloc_count += item->alloc_count;
-    total->free_bytes += item->free_bytes;
-    total->free_count += item->free_count;
-    total->peak_bytes += item->peak_bytes > 0 ? item->peak_bytes : 0;
 }
 
 int survey_make(struct survey *survey, struct space *space, struct context_tree *tree) {
     const struct memtrace_header *header = space->header;
+    struct survey_item *total = &survey->total;
     uint64_t end = LOAD_ACQUIRE(&header->end);
     uint64_t at = MEMTRACE_HEADER_SIZE;
     const struct memtrace_segment *segment;
@@ -65,11 +42,25 @@ int survey_make(struct survey *survey, struct space *space, struct context_tree 
         return -1;
     }
     while ((segment = space_next(space, &at, end)) != NULL) {
-        add_segment(survey, segment, LOAD_RELAXED(&header->peak_epoch));
+        const struct memtrace_cell *cells = (const struct memtrace_cell *)segment;
+        uint32_t epoch = LOAD_RELAXED(&header->peak_epoch);
+        if (segment->kind == MEMTRACE_SEGMENT_LEDGER) {
+            survey_add_cells(survey, cells + MEMTRACE_FIRST_CONTEXT,
+                             segment->index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT,
+                             MEMTRACE_LEAF_ITEMS - MEMTRACE_FIRST_CONTEXT, epoch);
+        } else if (segment->kind == MEMTRACE_SEGMENT_CELLS) {
+            survey_add_cells(survey, cells + MEMTRACE_GROUP_FIRST,
+                             segment->index * MEMTRACE_GROUP_ITEMS, MEMTRACE_GROUP_ITEMS, epoch);
+        }
     }
     for (uint32_t id = 0; id < survey->count; id++) {
-        if (survey->item[id].alloc_count != 0 && survey_is_heap(tree, id)) {
-            add_total(&survey->total, &survey->item[id]);
+        const struct survey_item *item = &survey->item[id];
+        if (item->alloc_count != 0 && survey_is_heap(tree, id)) {
+            total->alloc_bytes += item->alloc_bytes;
+            total->alloc_count += item->alloc_count;
+            total->free_bytes += item->free_bytes;
+            total->free_count += item->free_count;
+            total->peak_bytes += item->peak_bytes > 0 ? item->peak_bytes : 0;
             survey->contexts++;
         }
     }
@@ -152,7 +143,7 @@ static uint64_t live_of(const struct survey *survey, uint32_t id) {
 }
 
 /* Restores the order of a binary heap whose smallest is on top, from place i down. */
-static void sift(const struct survey *survey, uint32_t *ids, uint32_t count, uint32_t i) {
+static void survey_sift(const struct survey *survey, uint32_t *ids, uint32_t count, uint32_t i) {
     for (;;) {
         uint32_t least = i;
         for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < count; child++) {
@@ -187,9 +178,9 @@ long survey_write_top(int fd, const struct survey *survey, struct context_tree *
         }
     }
     for (uint32_t i = count / 2; i-- > 0;) {
-        sift(survey, ids, count, i);
+        survey_sift(survey, ids, count, i);
     }
-    for (; count > 0 && written >= 0; sift(survey, ids, count, 0)) { /* smallest first */
+    for (; count > 0 && written >= 0; survey_sift(survey, ids, count, 0)) { /* smallest first */
         if (top == 0 || count <= top) {
             written = survey_write(fd, tree, modules, ids[0], &survey->item[ids[0]]) == 0
                           ? written + 1
