@@ -9,13 +9,6 @@ enum { LEAVES = 1 << (MEMTRACE_CONTEXT_BITS - 10) };
 static struct memtrace_estimate *leaves[LEAVES];
 static uint32_t leaves_end; /* behind the last that was opened */
 
-static void note_leaf(uint32_t index) {
-    uint32_t end = LOAD_RELAXED(&leaves_end);
-    while (end <= index && !__atomic_compare_exchange_n(&leaves_end, &end, index + 1, 1,
-                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-}
-
 struct variance estimates_variance(uint64_t size, uint64_t bytes, double probability) {
     return (struct variance){.bytes = estimates_variance_of(size, bytes),
                              .count = (1 - probability) / (probability * probability)};
@@ -30,7 +23,10 @@ static struct memtrace_estimate *estimate_of(struct space *space, uint32_t conte
     uint32_t index = context / MEMTRACE_LEAF_ITEMS;
     struct memtrace_estimate *leaf = LOAD_ACQUIRE(&leaves[index]);
     if (leaf == NULL) {
-        note_leaf(index);
+        uint32_t end = LOAD_RELAXED(&leaves_end);
+        while (end <= index && !__atomic_compare_exchange_n(&leaves_end, &end, index + 1, 1,
+                                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
         leaf = space_leaf(space, &leaves[index], MEMTRACE_SEGMENT_ESTIMATES, index,
                           sizeof(struct memtrace_estimate), MEMTRACE_LEAF_ITEMS);
     }

@@ -49,28 +49,20 @@ static struct place interval_first_above(const struct intervals *set, uintptr_t 
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-static int make_room_for_block(struct intervals *set) {
-    size_t old = set->capacity * sizeof *set->block;
-    size_t capacity = set->capacity != 0 ? set->capacity * 2 : FIRST_CAPACITY;
-    void *blocks;
-    if (set->blocks < set->capacity) {
-        return 0;
-    }
-    blocks = set->block == NULL ? sys_map(capacity * sizeof *set->block)
-                                : sys_grow_map(set->block, old, capacity * sizeof *set->block);
-    if (blocks == NULL) {
-        return -1;
-    }
-    set->block = blocks;
-    set->capacity = capacity;
-    return 0;
-}
-
 /* An empty block becomes block number `index`. NULL: no memory. */
 static struct interval_block *add_block(struct intervals *set, size_t index) {
     struct interval_block *block = set->unused;
-    if (make_room_for_block(set) != 0) {
-        return NULL;
+    size_t size = sizeof *set->block;
+    if (set->blocks == set->capacity) {
+        size_t capacity = set->capacity != 0 ? set->capacity * 2 : FIRST_CAPACITY;
+        void *blocks = set->block == NULL
+                           ? sys_map(capacity * size)
+                           : sys_grow_map(set->block, set->capacity * size, capacity * size);
+        if (blocks == NULL) {
+            return NULL;
+        }
+        set->block = blocks;
+        set->capacity = capacity;
     }
     if (block != NULL) {
         set->unused = block->next_unused;
@@ -78,20 +70,10 @@ static struct interval_block *add_block(struct intervals *set, size_t index) {
         return NULL;
     }
     block->count = 0;
-    __builtin_memmove(set->block + index + 1, set->block + index,
-                      (set->blocks - index) * sizeof *set->block);
+    __builtin_memmove(set->block + index + 1, set->block + index, (set->blocks - index) * size);
     set->block[index] = block;
     set->blocks++;
     return block;
-}
-
-static void remove_block(struct intervals *set, size_t index) {
-    struct interval_block *block = set->block[index];
-    block->next_unused = set->unused;
-    set->unused = block;
-    set->blocks--;
-    __builtin_memmove(set->block + index, set->block + index + 1,
-                      (set->blocks - index) * sizeof *set->block);
 }
 
 /* Makes room for a range at this place, in whichever block that then lies. 0, or -1: no memory. */
@@ -155,7 +137,11 @@ static void erase(struct intervals *set, struct place *place) {
     __builtin_memmove(block->range + place->range, block->range + place->range + 1,
                       (block->count - place->range) * sizeof *block->range);
     if (block->count == 0) {
-        remove_block(set, place->block);
+        block->next_unused = set->unused;
+        set->unused = block;
+        set->blocks--;
+        __builtin_memmove(set->block + place->block, set->block + place->block + 1,
+                          (set->blocks - place->block) * sizeof *set->block);
     } else {
         step_over_end(set, place);
     }

@@ -22,20 +22,18 @@ static struct ledger_column *map_columns(uint32_t count) {
     return columns;
 }
 
-/* The first are for what has one thread; where memory is limited none is mapped in advance. */
-static uint32_t columns_at_once(const struct ledger *ledger) {
-    return ledger->space->is_private             ? PRIVATE_COLUMNS
-           : LOAD_RELAXED(&ledger->columns) == 0 ? FIRST_COLUMNS
-           : limits_memory() / 64 >= COLUMNS_AT_ONCE * sizeof(struct ledger_column)
-               ? COLUMNS_AT_ONCE
-               : 1;
-}
-
 static struct ledger_column *take_fresh(struct ledger *ledger) {
     struct ledger_column *column = NULL;
     if (sys_take(&ledger->lock)) {
         if (ledger->fresh_count == 0) {
-            uint32_t count = columns_at_once(ledger);
+            /* The first are for what has one thread; where memory is limited none is mapped in
+             * advance. */
+            uint32_t count =
+                ledger->space->is_private             ? PRIVATE_COLUMNS
+                : LOAD_RELAXED(&ledger->columns) == 0 ? FIRST_COLUMNS
+                : limits_memory() / 64 >= COLUMNS_AT_ONCE * sizeof(struct ledger_column)
+                    ? COLUMNS_AT_ONCE
+                    : 1;
             ledger->fresh = map_columns(count);
             ledger->fresh_count = ledger->fresh != NULL ? count : 0;
         }

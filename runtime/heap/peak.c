@@ -28,11 +28,6 @@ static WRITTEN_BY_CHILDREN struct {
     int64_t freed;     /* of inherited blocks */
 } own;
 
-static int64_t step_for(const struct memtrace_header *header) {
-    int64_t step = LOAD_RELAXED(&header->maximum_bytes) / 1024;
-    return step > SMALLEST_STEP ? step : SMALLEST_STEP;
-}
-
 static void set_step(struct peak_share *share, int64_t step) {
     __atomic_fetch_add(&bound.steps, step - share->step, __ATOMIC_RELAXED);
     share->step = step;
@@ -43,7 +38,8 @@ static void set_step(struct peak_share *share, int64_t step) {
 static void choose_step(struct peak_share *share, const struct memtrace_header *header) {
     uint64_t events = share->counts->alloc_count + share->counts->free_count;
     uint64_t earned = (events - share->paid_events) / EVENTS_PER_CREDIT;
-    int64_t most = step_for(header);
+    int64_t part = LOAD_RELAXED(&header->maximum_bytes) / 1024;
+    int64_t most = part > SMALLEST_STEP ? part : SMALLEST_STEP;
     int64_t step = 2 * share->step;
     share->paid_events += earned * EVENTS_PER_CREDIT;
     share->credit = share->credit + earned < MOST_CREDIT ? share->credit + earned : MOST_CREDIT;
@@ -175,13 +171,9 @@ static void limit_alone(struct peak_share *share, int64_t low, int64_t high) {
 }
 
 /* With how many live bytes of the thread, which has told `live`, its process is where its maximum
- * was; the maximum of its own blocks. */
+ * was. */
 static int64_t height(const struct memtrace_header *header, int64_t live) {
     return live + LOAD_RELAXED(&header->maximum_bytes) - LOAD_RELAXED(&header->live_bytes);
-}
-
-static int64_t own_height(int64_t otherwise) {
-    return LIKELY(own.maximum == NULL) ? otherwise : (int64_t)*own.maximum - own.freed;
 }
 
 /* At a maximum nothing more is asked until it frees, or is at the other as well. */
@@ -194,8 +186,10 @@ static void limit_at_maximum(struct peak_share *share, const struct memtrace_hea
 static void limit_below(struct peak_share *share, const struct memtrace_header *header,
                         int64_t live) {
     int64_t high = height(header, live);
-    int64_t own_high = own_height(high);
-    limit_alone(share, INT64_MIN, own_high < high ? own_high : high);
+    if (UNLIKELY(own.maximum != NULL) && (int64_t)*own.maximum - own.freed < high) {
+        high = (int64_t)*own.maximum - own.freed; /* the maximum of its own blocks */
+    }
+    limit_alone(share, INT64_MIN, high);
 }
 
 static void limit_shared(struct peak_share *share, struct memtrace_header *header, int64_t live) {

@@ -16,16 +16,12 @@ struct group {
     struct memtrace_sampled_block *blocks;
 };
 
-static void filter_add(uint8_t *count) {
+/* By 1 up or down; what is full stays, and what is none. */
+static void sampled_filter_add(uintptr_t address, int more) {
+    uint8_t *count = sampled_heap_filter_at(address);
     uint8_t old = LOAD_RELAXED(count);
-    while (old != FILTER_FULL && !machine_replace_byte(count, &old, (uint8_t)(old + 1))) {
-    }
-}
-
-static void filter_take(uint8_t *count) {
-    uint8_t old = LOAD_RELAXED(count);
-    while (old != FILTER_FULL && old != 0 &&
-           !machine_replace_byte(count, &old, (uint8_t)(old - 1))) {
+    while (old != FILTER_FULL && (old != 0 || more > 0) &&
+           !machine_replace_byte(count, &old, (uint8_t)(old + more))) {
     }
 }
 
@@ -101,7 +97,7 @@ int sampled_heap_insert(uintptr_t address, const struct memtrace_sampled_block *
             return -1;
         }
         if (insert_at(level, address, block) == 0) {
-            filter_add(sampled_heap_filter_at(address));
+            sampled_filter_add(address, 1);
             return 0;
         }
     }
@@ -117,7 +113,7 @@ int sampled_heap_remove(uintptr_t address, struct memtrace_sampled_block *block)
             if (LOAD_ACQUIRE(&group.keys[i]) == address) {
                 *block = group.blocks[i];
                 STORE_RELEASE(&group.keys[i], UINT64_C(0));
-                filter_take(sampled_heap_filter_at(address));
+                sampled_filter_add(address, -1);
                 return 1;
             }
         }

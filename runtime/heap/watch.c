@@ -9,14 +9,10 @@ enum { FIRST_CAPACITY = 1024 };
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static size_t watch_place_of(const struct watches *watches, uintptr_t address) {
-    uint64_t hash = (uint64_t)(address >> 3) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(hash >> 32) & (watches->capacity - 1);
-}
-
 /* The entry of an address, or the free one where it belongs. */
 static struct watch_entry *watch_find(const struct watches *watches, uintptr_t address) {
-    size_t place = watch_place_of(watches, address);
+    uint64_t hash = (uint64_t)(address >> 3) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t place = (size_t)(hash >> 32) & (watches->capacity - 1);
     while (watches->entries[place].address != 0 && watches->entries[place].address != address) {
         place = (place + 1) & (watches->capacity - 1);
     }
@@ -44,20 +40,15 @@ static void watch_give_back(struct watch_entry *entries, size_t capacity) {
     }
 }
 
-static size_t watch_count_alive(const struct watches *watches, const struct shadow_heap *heap) {
+/* A table with room, of what is alive. 0, or -1: no memory. */
+static int watch_make_room(struct watches *watches, const struct shadow_heap *heap) {
+    struct watches fresh = *watches;
     size_t alive = 0;
     for (size_t i = 0; i < watches->capacity; i++) {
         uint64_t size;
         alive += watches->entries[i].address != 0 &&
                  watch_is_alive(watches, heap, &watches->entries[i], &size);
     }
-    return alive;
-}
-
-/* A table with room, of what is alive. 0, or -1: no memory. */
-static int watch_make_room(struct watches *watches, const struct shadow_heap *heap) {
-    struct watches fresh = *watches;
-    size_t alive = watch_count_alive(watches, heap);
     fresh.capacity = FIRST_CAPACITY;
     while (fresh.capacity < alive * 2) {
         fresh.capacity *= 2;

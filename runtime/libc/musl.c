@@ -33,15 +33,6 @@ static const struct r_debug *find_list(void) {
     return list;
 }
 
-/* Objects but the program begin with their ELF header. */
-static int holds(const struct link_map *map, uintptr_t address, struct libc_object *object) {
-    if (map->l_addr == 0 || !elfobject_at_holds(map->l_addr, address, object)) {
-        return 0;
-    }
-    object->name = map->l_name;
-    return 1;
-}
-
 int libc_find_object(uintptr_t address, struct libc_object *object) {
     const struct r_debug *list = find_list();
     if (elfobject_find(address, object) == 0) {
@@ -49,7 +40,10 @@ int libc_find_object(uintptr_t address, struct libc_object *object) {
     }
     for (const struct link_map *map = list != NULL ? list->r_map : NULL; map != NULL;
          map = LOAD_ACQUIRE(&map->l_next)) {
-        if (map->l_prev != NULL && holds(map, address, object)) {
+        /* Objects but the program begin with their ELF header. */
+        if (map->l_prev != NULL && map->l_addr != 0 &&
+            elfobject_at_holds(map->l_addr, address, object)) {
+            object->name = map->l_name;
             return 0;
         }
     }
@@ -114,7 +108,7 @@ void libc_at_end(void (*function)(void *unused)) {
     at_end = function;
 }
 
-__attribute__((destructor)) static void end(void) {
+__attribute__((destructor)) static void musl_end(void) {
     if (at_end != NULL) {
         at_end(NULL);
     }

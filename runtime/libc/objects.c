@@ -16,7 +16,7 @@ struct hold {
 };
 
 /* Called for the first object; that was all. */
-static int call(struct dl_phdr_info *info, size_t size, void *argument) {
+static int objects_call_once(struct dl_phdr_info *info, size_t size, void *argument) {
     const struct hold *hold = argument;
     (void)info;
     (void)size;
@@ -34,7 +34,7 @@ void objects_hold(void (*function)(void *argument), void *argument) {
         iterate = (__typeof__(iterate))objects_symbol(libc, "dl_iterate_phdr");
     }
     if (iterate != NULL) {
-        iterate(call, &hold);
+        iterate(objects_call_once, &hold);
     }
 }
 
@@ -48,7 +48,7 @@ const struct r_debug *objects_next_list(const struct r_debug *list) {
     return _r_debug.r_version >= 2 ? (const struct r_debug *)extended->r_next : NULL;
 }
 
-static void visit_all(void *argument) {
+static void objects_visit_all(void *argument) {
     const struct visit *visit = argument;
     for (const struct r_debug *list = &_r_debug; list != NULL; list = objects_next_list(list)) {
         for (struct link_map *map = list->r_map; map != NULL; map = map->l_next) {
@@ -59,7 +59,7 @@ static void visit_all(void *argument) {
 
 void objects_visit(void (*function)(void *argument, struct link_map *map), void *argument) {
     struct visit visit = {function, argument};
-    objects_hold(visit_all, &visit);
+    objects_hold(objects_visit_all, &visit);
 }
 
 struct link_map *objects_at(const void *address) {
@@ -105,7 +105,8 @@ static int is_default(const struct link_map *map, uint32_t symbol) {
 /* By the GNU hash table (the ABI's description: "GNU Hash ELF Sections"): number of buckets, first
  * symbol in it, words of the filter, shift; the filter; the buckets; a hash for each symbol, whose
  * lowest bit ends a bucket. */
-static const ElfW(Sym) * find(const struct link_map *map, const char *name, int by_default) {
+static const ElfW(Sym) *
+    objects_find_symbol(const struct link_map *map, const char *name, int by_default) {
     const uint32_t *table = objects_address(map, DT_GNU_HASH);
     const ElfW(Sym) *symbols = objects_address(map, DT_SYMTAB);
     const char *strings = objects_address(map, DT_STRTAB);
@@ -135,13 +136,13 @@ static const ElfW(Sym) * find(const struct link_map *map, const char *name, int 
 }
 
 void *objects_symbol(const struct link_map *map, const char *name) {
-    const ElfW(Sym) *symbol = find(map, name, 0);
+    const ElfW(Sym) *symbol = objects_find_symbol(map, name, 0);
     return symbol != NULL ? (void *)(map->l_addr + symbol->st_value) : NULL;
 }
 
 /* (Which one an indirect function is only the loader says.) */
 void *objects_function(const struct link_map *map, const char *name) {
-    const ElfW(Sym) *symbol = find(map, name, 1);
+    const ElfW(Sym) *symbol = objects_find_symbol(map, name, 1);
     int is_plain = symbol != NULL && (symbol->st_info & 0xf) != STT_GNU_IFUNC;
     return is_plain ? (void *)(map->l_addr + symbol->st_value) : NULL;
 }
@@ -178,7 +179,8 @@ void *objects_next(const char *name) {
     }
     map = own->l_next;
     last = last_of_start(libc);
-    while (map != last && objects_dynamic(map, DT_GNU_HASH) != NULL && find(map, name, 1) == NULL) {
+    while (map != last && objects_dynamic(map, DT_GNU_HASH) != NULL &&
+           objects_find_symbol(map, name, 1) == NULL) {
         map = map->l_next;
     }
     return objects_function(map, name);

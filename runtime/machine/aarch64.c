@@ -116,8 +116,8 @@ static int decode_address(uint32_t code, uint32_t scaled, uint32_t unscaled, uin
 
 /* GCC's pass: a store of zero, and right behind it MOVZ WZR, #constant. Clang's: a prefetch of the
  * word. How many instructions it is, or 0. */
-static uint32_t decode_store(const uint32_t *code, uintptr_t end, uint32_t constant,
-                             struct machine_store *store) {
+static uint32_t aarch64_decode_store(const uint32_t *code, uintptr_t end, uint32_t constant,
+                                     struct machine_store *store) {
     const uint32_t mark = 0x5280001f | (constant & 0xffff) << 5;
     if ((uintptr_t)(code + 2) <= end && code[1] == mark) {
         return decode_address(code[0], STR_W, STUR_W, ZERO, store) ? 2 : 0;
@@ -129,7 +129,7 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store) {
     const uint32_t *code = (const uint32_t *)((start + 3) & ~(uintptr_t)3);
     for (; (uintptr_t)(code + 1) <= end; code++) {
-        uint32_t length = decode_store(code, end, constant, store);
+        uint32_t length = aarch64_decode_store(code, end, constant, store);
         if (length != 0) {
             store->start = (uintptr_t)code;
             store->end = (uintptr_t)(code + length);

@@ -41,7 +41,7 @@ static uint32_t pushed(const uint16_t *at) {
     return at[0] == 0xf84d && at[1] == 0xed04 ? UINT32_C(1) << LR : 0; /* str lr, [sp, #-4]! */
 }
 
-static int32_t words_of(uint32_t registers) {
+static int32_t arm_words(uint32_t registers) {
     return __builtin_popcount(registers);
 }
 
@@ -66,7 +66,7 @@ static uint32_t expand(uint32_t bits) {
 }
 
 /* How many words further down the stack pointer is behind this instruction. */
-static int32_t moved(const uint16_t *at) {
+static int32_t arm_moved(const uint16_t *at) {
     uint32_t bits = (at[0] & 0x400u) << 1 | (at[1] & 0x7000u) >> 4 | (at[1] & 0xffu);
     if ((at[0] & 0xff00) == 0xb000) { /* add, sub sp, #imm7 */
         int32_t words = at[0] & 0x7f;
@@ -76,7 +76,7 @@ static int32_t moved(const uint16_t *at) {
         return at[1] & 0xff;
     }
     if ((at[1] & 0x8f00) != 0x0d00) { /* (with sp as destination) */
-        return words_of(pushed(at));
+        return arm_words(pushed(at));
     }
     switch (at[0] & 0xfbff) {
     case 0xf1ad:
@@ -88,7 +88,7 @@ static int32_t moved(const uint16_t *at) {
     case 0xf20d:
         return -(int32_t)bits / 4;
     default:
-        return words_of(pushed(at));
+        return arm_words(pushed(at));
     }
 }
 
@@ -98,7 +98,7 @@ static int returns(const uint16_t *at) {
 
 static uint32_t below(uint32_t registers, uint32_t number) {
     uint32_t above = registers >> number; /* itself and those above it */
-    return (above & 1) != 0 ? (uint32_t)words_of(above >> 1) : 0;
+    return (above & 1) != 0 ? (uint32_t)arm_words(above >> 1) : 0;
 }
 
 int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *prologue) {
@@ -115,15 +115,15 @@ int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *
         return 0;
     }
     prologue->cfa = (uintptr_t)at > low + 2 && at[-1] >> 4 == 0xb40 ? pushed(at - 1) : 0;
-    prologue->cfa = (uint32_t)words_of(prologue->cfa); /* arguments without names */
-    body = depth = words_of(registers);
+    prologue->cfa = (uint32_t)arm_words(prologue->cfa); /* arguments without names */
+    body = depth = arm_words(registers);
     for (at += 1 + is_long(at[0]); at + 1 < end; at += 1 + is_long(at[0])) {
-        depth = returns(at) ? body : depth + moved(at);
+        depth = returns(at) ? body : depth + arm_moved(at);
         body = depth > body ? depth : body;
     }
     prologue->slot = (uint32_t)depth - 1;
     prologue->cfa += (uint32_t)depth;
     prologue->fp_below = below(registers, FP);
     prologue->second_fp_below = below(registers, SECOND_FP);
-    return depth >= words_of(registers);
+    return depth >= arm_words(registers);
 }

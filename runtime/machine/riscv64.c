@@ -46,7 +46,7 @@ int machine_is_stub(uintptr_t pc) {
 }
 
 /* sw zero, displacement(sp or s0) */
-static int decode_store(uint32_t code, struct machine_store *store) {
+static int riscv64_decode_store(uint32_t code, struct machine_store *store) {
     uint32_t base = first_source(code);
     if ((code & 0x707f) != 0x2023 || second_source(code) != ZERO || (base != SP && base != S0)) {
         return 0;
@@ -61,7 +61,7 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store) {
     const uint32_t mark = (constant & 0xfffff) << 12 | 0x37;
     for (uintptr_t at = (start + 1) & ~(uintptr_t)1; at + 2 * sizeof mark <= end; at += 2) {
-        if (load_code(at + sizeof mark) == mark && decode_store(load_code(at), store)) {
+        if (load_code(at + sizeof mark) == mark && riscv64_decode_store(load_code(at), store)) {
             store->start = at;
             store->end = at + 2 * sizeof mark;
             return 1;

@@ -19,7 +19,7 @@ static const struct form {
 };
 
 /* Whether the constant at `immediate` ends such an instruction that starts in [start, end). */
-static int decode_store(uintptr_t start, uintptr_t immediate, struct machine_store *store) {
+static int x86_64_decode_store(uintptr_t start, uintptr_t immediate, struct machine_store *store) {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const struct form *form = &forms[i];
         size_t length = form->length + form->displacement_bytes;
@@ -61,7 +61,7 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
         }
         at = (uintptr_t)found + 1;
         if (load_word(at - sizeof constant) == constant &&
-            decode_store(start, at - sizeof constant, store)) {
+            x86_64_decode_store(start, at - sizeof constant, store)) {
             return 1;
         }
     }

@@ -252,7 +252,7 @@ static struct shadow_heap *heap_of(const char *name) {
     return name != NULL ? &runtime.pools : &runtime.foreign;
 }
 
-static struct pool named(const char *name) {
+static struct pool api_pool(const char *name) {
     return (struct pool){.heap = heap_of(name), .number = name != NULL ? pool_number(name) : 0};
 }
 
@@ -260,7 +260,7 @@ PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = pointer != NULL ? thread_get(event_place(caller)) : NULL;
     if (thread != NULL) {
-        const struct pool to = named(pool);
+        const struct pool to = api_pool(pool);
         const struct pool_object object = {.address = machine_untagged(pointer), .size = size};
         pool_add(thread, &to, &object, caller);
         thread_done(thread);
@@ -280,7 +280,7 @@ PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const vo
                                       pointer != NULL, caller);
     }
     if (pointer != NULL) {
-        const struct pool to = named(pool);
+        const struct pool to = api_pool(pool);
         pool_add(thread, &to, &object, caller);
     }
     thread_done(thread);

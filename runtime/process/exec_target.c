@@ -164,7 +164,7 @@ static void take_interpreter(char *text) {
 }
 
 /* `interpreter`: room for the path of what runs a script. */
-static struct exec_target look(const char *path, char interpreter[256]) {
+static struct exec_target exec_target_look_at(const char *path, char interpreter[256]) {
     const struct exec_target untold = {.kind = EXEC_UNTOLD};
     union {
         ElfW(Ehdr) elf;
@@ -196,10 +196,10 @@ struct exec_target exec_target_look(const char *path, char *const argv[]) {
     const struct memtrace_machine *machine = memtrace_emulated_by(path);
     const char *program = machine != NULL && argv != NULL ? memtrace_emulated_program(argv) : NULL;
     if (program != NULL) {
-        struct exec_target found = look(program, interpreter);
+        struct exec_target found = exec_target_look_at(program, interpreter);
         if (found.kind != EXEC_UNTOLD && found.machine == machine->elf) {
             return found;
         }
     }
-    return look(path, interpreter);
+    return exec_target_look_at(path, interpreter);
 }

@@ -489,16 +489,6 @@ static void settings_keep(const char *entry) {
     exec_keep(entry, length);
 }
 
-static const char *settings_find_added(char **environment) {
-    const char *added = NULL;
-    for (char **at = environment; *at != NULL; at++) {
-        if (text_starts(*at, "MEMTRACE_ADDED=")) {
-            added = *at + sizeof "MEMTRACE_ADDED=" - 1;
-        }
-    }
-    return added;
-}
-
 /* 1: nothing of the entry is to stay. */
 static int settings_take_added(const char *added, char *entry) {
     if (text_starts(entry, "QEMU_SET_ENV=")) {
@@ -531,9 +521,14 @@ static char **settings_join_auxv(char **environment, size_t kept, size_t removed
 }
 
 char **settings_clean_environment(char **environment, int is_initial) {
-    const char *added = settings_find_added(environment);
+    const char *added = NULL;
     size_t kept = 0;
     size_t removed = 0;
+    for (char **at = environment; *at != NULL; at++) {
+        if (text_starts(*at, "MEMTRACE_ADDED=")) {
+            added = *at + sizeof "MEMTRACE_ADDED=" - 1;
+        }
+    }
     for (char **at = environment; added != NULL && *at != NULL; at++) {
         if (settings_take_added(added, *at)) {
             removed++;

@@ -152,10 +152,6 @@ static void signals_handle(int number, siginfo_t *info, void *context) {
 
 /* --- what the program sets -------------------------------------------------------------------- */
 
-static int is_handler(const struct sigaction *action) {
-    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
-}
-
 /* Also without SA_SIGINFO: as an old function may have told it to the program. */
 static int signals_has_ours(const struct sigaction *action) {
     return action->sa_sigaction == signals_handle;
@@ -173,7 +169,8 @@ static uint64_t signals_word(const struct sigaction *action) {
 /* What the kernel is told, where the program wants `action`. */
 static struct sigaction ours_for(const struct sigaction *action) {
     struct sigaction ours = {.sa_flags = SA_RESTART | SA_ONSTACK};
-    if (is_handler(action) && !signals_has_ours(action)) {
+    if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
+        !signals_has_ours(action)) {
         ours.sa_mask = action->sa_mask;
         ours.sa_flags = action->sa_flags & ~(int)SA_RESETHAND;
     }
@@ -197,19 +194,16 @@ static void signals_show(struct sigaction *kernel, uint64_t word) {
     kernel->sa_flags |= (word & WORD_ONCE) != 0 ? (int)SA_RESETHAND : 0;
 }
 
-/* A child of vfork has the kernel's table for itself, but our words are its parent's. */
-static int is_vforked(void) {
-    return runtime.alive != NULL && *runtime.alive != 0 &&
-           runtime.space.header->pid != sys_getpid();
-}
-
 /* For a signal that does something: the word and the kernel's entry change together. */
 static int signals_set_both(int number, const struct sigaction *action, struct sigaction *old) {
     uint64_t before = LOAD_RELAXED(&signals.program[number]);
     struct sigaction wanted;
     struct sigaction kernel;
     int result;
-    if (action == NULL || is_vforked()) {
+    /* A child of vfork has the kernel's table for itself, but our words are its parent's. */
+    int is_vforked =
+        runtime.alive != NULL && *runtime.alive != 0 && runtime.space.header->pid != sys_getpid();
+    if (action == NULL || is_vforked) {
         result = real.sigaction(number, action, &kernel);
     } else {
         wanted = ours_for(action);

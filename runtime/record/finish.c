@@ -117,13 +117,6 @@ static long entry_make_folder(char folder[PATH_SIZE], const struct memtrace_head
     return result < 0 ? result : 0;
 }
 
-static void entry_remove_folder(const char *folder, uint64_t run) {
-    char mark[PATH_SIZE];
-    entry_name_mark(mark, folder, run);
-    sys_unlink(mark);
-    sys_rmdir(folder);
-}
-
 /* Moves another's file into the folder, under a name of its own. */
 static long entry_take_in(const char *path, const char *folder,
                           const struct memtrace_header *other) {
@@ -160,6 +153,7 @@ static void entry_move_all(const char *from, const char *to, const struct memtra
  * taken in as well; a folder there is the one that counts. */
 static void entry_become_folder(struct memtrace_header *header, struct memtrace_header *other) {
     static char folder[PATH_SIZE];
+    char mark[PATH_SIZE];
     if (entry_make_folder(folder, header) != 0) {
         return;
     }
@@ -173,7 +167,9 @@ static void entry_become_folder(struct memtrace_header *header, struct memtrace_
     if (entry_is_folder(header->output, header->run.id)) {
         entry_move_all(folder, header->output, header, other);
     }
-    entry_remove_folder(folder, header->run.id);
+    entry_name_mark(mark, folder, header->run.id);
+    sys_unlink(mark);
+    sys_rmdir(folder);
 }
 
 /* --- placing ---------------------------------------------------------------------------------- */
@@ -316,23 +312,19 @@ static long finish_check_target(const char *output, bool *discard) {
     return *discard ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
 }
 
-static long finish_create(const char *path) {
-    long fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, region_file_mode());
-    if (fd == -EEXIST) { /* left by a killed process that had our pid */
-        sys_unlink(path);
-        fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, region_file_mode());
-    }
-    return fd;
-}
-
 static long finish_write_file(struct space *space, const char *run, const char *temporary) {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
     bool discard = false;
     long result = finish_check_target(space->header->output, &discard);
     long fd;
     if (result != 0 || discard) {
         return result;
     }
-    fd = finish_create(temporary);
+    fd = sys_open(temporary, flags, region_file_mode());
+    if (fd == -EEXIST) { /* left by a killed process that had our pid */
+        sys_unlink(temporary);
+        fd = sys_open(temporary, flags, region_file_mode());
+    }
     if (fd < 0) {
         return fd;
     }

@@ -82,12 +82,12 @@ struct region_heirs {
     void *argument;
 };
 
-/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
- * after one line on stderr. */
 /* Of files that we make: command lines are in them, so nobody else reads them unless the user says
  * so. */
 int region_file_mode(void);
 
+/* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
+ * after one line on stderr. */
 int region_create(struct region *region, struct space *space, const struct settings *settings);
 /* In a forked child whose space is private: header and threads anew, the pools are its parent's, it
  * has no timeline yet. 0, or -1: no memory. */

@@ -66,7 +66,7 @@ static double one_minus_exp(double x) {
 }
 
 /* The next point lies in the byte that is so many behind: 1 is the very next one. */
-static int64_t draw(struct sampling *sampling, uint64_t mean) {
+static int64_t sampling_draw(struct sampling *sampling, uint64_t mean) {
     uint64_t k = (next_random(sampling) >> 11) + 1;
     double distance = minus_log(k) * (double)mean;
     return distance < 0x1p62 ? 1 + (int64_t)distance : (int64_t)1 << 62;
@@ -85,12 +85,12 @@ uint64_t sampling_round(struct sampling *sampling, double value) {
 uint64_t sampling_take_slow(struct sampling *sampling, uint64_t size, uint64_t mean) {
     if (sampling->mean != mean) {
         sampling->mean = mean;
-        sampling->until = draw(sampling, mean);
+        sampling->until = sampling_draw(sampling, mean);
     }
     if (sampling->until > (int64_t)size) {
         sampling->until -= (int64_t)size;
         return 0;
     }
-    sampling->until = draw(sampling, mean); /* the past tells nothing of what comes */
+    sampling->until = sampling_draw(sampling, mean); /* the past tells nothing of what comes */
     return (uint64_t)((double)size / sampling_probability(size, mean) + 0.5);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* context.c: the context tree. See context.h. */
+/* context.c: the context tree, and numbers for the upper bits of frames. See context.h. */
 #include "runtime/stack/context.h"
 
 #include "runtime/base/sys.h"
@@ -49,7 +49,7 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
     space->header->context_limit = tree->limit;
 }
 
-static uint64_t context_hash(uint64_t node) {
+static uint64_t context_node_hash(uint64_t node) {
     uint64_t mixed = node * UINT64_C(0x9e3779b97f4a7c15);
     mixed ^= mixed >> 29;
     mixed *= UINT64_C(0xbf58476d1ce4e5b9); /* splitmix64's finalizer */
@@ -63,11 +63,6 @@ static uint32_t context_tag_of(uint64_t key) {
 /* --- ids for new nodes ---------------------------------------------------------------------------
  *
  * Above their parents', from leaves of their kind, which are made as they are needed. */
-
-/* Leaf indices kept for inner leaves: `next` in the low half, the end in the high one. */
-static uint64_t context_aside_range(uint32_t next, uint32_t end) {
-    return (uint64_t)end << 32 | next;
-}
 
 /* The next index kept aside; 0: none, or those that are left would be below the parent's and are
  * given up (0 itself is never kept: the first leaf is taken by a child of the root). */
@@ -112,23 +107,20 @@ static uint32_t context_take_leaf_index(struct context_tree *tree, enum context_
     }
     kept = context_inner_leaves_to_serve(tree);
     index = __atomic_fetch_add(&tree->leaves, kept + 1, __ATOMIC_RELAXED);
-    __atomic_compare_exchange_n(&tree->aside, &none, context_aside_range(index, index + kept), 0,
+    /* The next in the low half, the end in the high one. */
+    __atomic_compare_exchange_n(&tree->aside, &none, (uint64_t)(index + kept) << 32 | index, 0,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return index + kept;
-}
-
-/* Whether the nodes of this leaf can have children in lists. */
-static int context_has_links(struct context_tree *tree, uint32_t index) {
-    const uint64_t leaf_bytes = MEMTRACE_LEAF_ITEMS * sizeof *tree->link;
-    return tree->link == NULL || room_reach(&tree->links, (index + 1) * leaf_bytes) == 0;
 }
 
 /* Starts a leaf of its own for this kind of ids and gives out its first. 0: no room. */
 static COLD uint32_t context_start_leaf(struct context_tree *tree, enum context_kind kind,
                                         uint32_t seen, uint32_t parent) {
+    const uint64_t links_bytes = MEMTRACE_LEAF_ITEMS * sizeof *tree->link; /* of a leaf */
     uint32_t index = context_take_leaf_index(tree, kind, parent);
     uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
-    if (index >= CONTEXT_LEAVES || !context_has_links(tree, index) ||
+    if (index >= CONTEXT_LEAVES ||
+        (tree->link != NULL && room_reach(&tree->links, (index + 1) * links_bytes) != 0) ||
         space_leaf(tree->space, &tree->leaf[index], MEMTRACE_SEGMENT_NODES, index, sizeof(uint64_t),
                    MEMTRACE_LEAF_ITEMS) == NULL) {
         /* Full: do not try again each time. */
@@ -282,7 +274,7 @@ static struct context_table *context_twin_of(struct context_table *table) {
  * it if others have filled it meanwhile. Its key is not there under another id: who looks for it
  * finds it in the old table. */
 static void context_copy(struct context_tree *tree, struct context_table *to, uint32_t id) {
-    uint64_t key = context_hash(*context_node(tree, (struct context_id){id}));
+    uint64_t key = context_node_hash(*context_node(tree, (struct context_id){id}));
     uint32_t entry = context_tag_of(key) | id;
     for (; to != NULL; to = context_twin_of(to)) {
         for (size_t step = 0; step <= to->mask; step++) {
@@ -405,7 +397,7 @@ static COLD struct context_id context_table_child(struct context_tree *tree,
                                                   struct context_id parent, uint64_t frame,
                                                   enum context_kind kind, uint32_t made) {
     uint64_t node = context_pack(parent.value, frame);
-    uint64_t key = context_hash(node);
+    uint64_t key = context_node_hash(node);
     struct context_table *table = LOAD_ACQUIRE(&tree->table);
     while (table != NULL) {
         struct chain_end end = context_search(tree, table, key, node);
@@ -542,4 +534,72 @@ struct context_path context_add_path(struct context_tree *tree, struct context_i
         context_drop_node(tree, charged.first);
     }
     return (struct context_path){0, 0, 0};
+}
+
+/* --- areas -------------------------------------------------------------------------------------
+ */
+
+void area_init(struct areas *areas, struct space *space) {
+    areas->space = space;
+    areas->start = sys_map(AREA_LIMIT * sizeof *areas->start);
+}
+
+/* -1: no room. A light child's profile is not its own. */
+static int area_write(struct areas *areas, uint32_t number) {
+    uint32_t index = number / MEMTRACE_AREA_LEAF_ITEMS;
+    uint64_t *leaf;
+    if (areas->space->is_private) {
+        return 0;
+    }
+    leaf = space_leaf(areas->space, &areas->leaf[index], MEMTRACE_SEGMENT_AREAS, index,
+                      sizeof *leaf, MEMTRACE_AREA_LEAF_ITEMS);
+    if (leaf == NULL) {
+        return -1;
+    }
+    STORE_RELEASE(&leaf[number % MEMTRACE_AREA_LEAF_ITEMS], LOAD_RELAXED(&areas->start[number]));
+    return 0;
+}
+
+/* The next number that can be given out, from this one on. */
+static uint32_t area_next(uint32_t number) {
+    return number % MEMTRACE_AREA_LEAF_ITEMS != 0 ? number : number + AREA_FIRST;
+}
+
+uint32_t area_find(struct areas *areas, uint64_t frame) {
+    uint64_t start = frame & ~MEMTRACE_NODE_FRAME_MASK;
+    if (start == 0) {
+        return 0;
+    }
+    for (uint32_t i = area_next(0); areas->start != NULL && i < AREA_NONE; i = area_next(i + 1)) {
+        uint64_t there = LOAD_RELAXED(&areas->start[i]);
+        if (there == start ||
+            (there == 0 && (__atomic_compare_exchange_n(&areas->start[i], &there, start, 0,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+                            there == start))) {
+            /* Also where it is: another thread may have taken the number and not written yet. */
+            if (area_write(areas, i) == 0) {
+                return i;
+            }
+            break;
+        }
+    }
+    space_lost(areas->space, MEMTRACE_LOST_MODULES, 1);
+    return AREA_NONE;
+}
+
+void area_write_all(struct areas *areas) {
+    for (uint32_t i = area_next(0); areas->start != NULL && i < AREA_NONE; i = area_next(i + 1)) {
+        if (LOAD_RELAXED(&areas->start[i]) == 0) {
+            break;
+        }
+        if (area_write(areas, i) != 0) {
+            space_lost(areas->space, MEMTRACE_LOST_MODULES, 1);
+            break;
+        }
+    }
+}
+
+int area_is_leaf(const struct areas *areas, const struct memtrace_segment *segment) {
+    return segment->kind == MEMTRACE_SEGMENT_AREAS && segment->index < AREA_LEAVES &&
+           (const void *)areas->leaf[segment->index] == (const void *)segment;
 }

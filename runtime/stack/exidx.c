@@ -22,8 +22,8 @@ static uintptr_t address_at(const uint32_t *place) {
 }
 
 /* The last entry that starts at or below the address; NULL: none. */
-static const struct exidx_entry *search(const struct exidx_entry *entry, size_t count,
-                                        uintptr_t address) {
+static const struct exidx_entry *exidx_search(const struct exidx_entry *entry, size_t count,
+                                              uintptr_t address) {
     size_t low = 0;
     while (low < count) {
         size_t middle = low + (count - low) / 2;
@@ -50,7 +50,7 @@ struct code {
 
 enum { FINISH = 0xb0 }; /* stands for all that is not there */
 
-static uint8_t take(struct code *code) {
+static uint8_t exidx_take(struct code *code) {
     uint8_t byte;
     if (code->bytes == 0 && code->words != 0) {
         code->word = *code->next++;
@@ -74,7 +74,7 @@ struct unwinding {
     int64_t place[REGISTERS]; /* from `base` */
 };
 
-static void pop(struct unwinding *state, uint32_t registers) {
+static void exidx_pop(struct unwinding *state, uint32_t registers) {
     for (uint32_t i = 0; i < REGISTERS; i++) {
         if ((registers >> i & 1) != 0) {
             state->place[i] = state->offset;
@@ -98,14 +98,10 @@ static int64_t take_uleb(struct code *code) {
     uint64_t value = 0;
     uint8_t byte = 0x80;
     for (unsigned shift = 0; shift < 32 && (byte & 0x80) != 0; shift += 7) {
-        byte = take(code);
+        byte = exidx_take(code);
         value |= (uint64_t)(byte & 0x7f) << shift;
     }
     return (int64_t)value;
-}
-
-static uint32_t range(uint32_t first, uint32_t count) {
-    return ((UINT32_C(1) << count) - 1) << first;
 }
 
 /* 0xb1 to 0xbf. 0, or -1. */
@@ -113,14 +109,14 @@ static int run_spare(struct unwinding *state, struct code *code, uint8_t opcode)
     uint8_t second;
     switch (opcode) {
     case 0xb1: /* of r0 to r3 */
-        second = take(code);
-        pop(state, second);
+        second = exidx_take(code);
+        exidx_pop(state, second);
         return second == 0 || second >> 4 != 0 ? -1 : 0;
     case 0xb2:
         state->offset += 0x204 + (take_uleb(code) << 2);
         return 0;
     case 0xb3: /* VFP, as fstmx saves them */
-        state->offset += ((take(code) & 15) + 1) * DOUBLE + WORD;
+        state->offset += ((exidx_take(code) & 15) + 1) * DOUBLE + WORD;
         return 0;
     case 0xb4: /* the code that authenticates the return address */
         state->offset += WORD;
@@ -138,7 +134,7 @@ static int run_coprocessor(struct unwinding *state, struct code *code, uint8_t o
         state->offset += ((opcode & 7) + 1) * DOUBLE;
         return 0;
     }
-    second = take(code);
+    second = exidx_take(code);
     switch (opcode) {
     case 0xc6: /* WMMX data */
     case 0xc8: /* VFP from d16 on */
@@ -157,7 +153,7 @@ static int run_coprocessor(struct unwinding *state, struct code *code, uint8_t o
 
 /* One instruction (IHI 0038, 10.3). 0; 1: it was the last; -1: not known here. */
 static int run_one(struct unwinding *state, struct code *code) {
-    uint8_t opcode = take(code);
+    uint8_t opcode = exidx_take(code);
     uint32_t mask;
     switch (opcode >> 4) {
     case 0x0: /* vsp = vsp + (xxxxxx << 2) + 4 */
@@ -174,14 +170,14 @@ static int run_one(struct unwinding *state, struct code *code) {
         return 0;
     case 0x8: /* of r4 to r15; none: there is no way outwards */
         mask = (uint32_t)(opcode & 15) << 8;
-        mask |= take(code);
-        pop(state, mask << 4);
+        mask |= exidx_take(code);
+        exidx_pop(state, mask << 4);
         return mask != 0 ? 0 : -1;
     case 0x9:
         return move_to(state, opcode & 15);
     case 0xa: /* r4 to r4 + nnn, and perhaps lr */
-        mask = range(4, (opcode & 7) + 1);
-        pop(state, mask | ((opcode & 8) != 0 ? UINT32_C(1) << LR : 0));
+        mask = ((UINT32_C(1) << ((opcode & 7) + 1)) - 1) << 4;
+        exidx_pop(state, mask | ((opcode & 8) != 0 ? UINT32_C(1) << LR : 0));
         return 0;
     case 0xb:
         return opcode == FINISH ? 1 : run_spare(state, code, opcode);
@@ -203,7 +199,7 @@ static struct cfi_register saved_at(const struct unwinding *state, uint32_t numb
 
 /* What was popped into pc is where it goes on, else what is in lr. Whoever pops sp takes it for
  * itself (a signal frame): no row tells that. */
-static int fill(const struct unwinding *state, struct cfi_row *row) {
+static int exidx_fill(const struct unwinding *state, struct cfi_row *row) {
     int pops_pc = (state->popped >> PC & 1) != 0;
     if ((state->popped >> SP & 1) != 0) {
         return -1;
@@ -246,7 +242,7 @@ static struct code open_code(const struct exidx_entry *entry, int *may_catch) {
 
 int exidx_find(const uint8_t *table, size_t count, uintptr_t address, struct cfi_row *row) {
     const struct exidx_entry *first = (const struct exidx_entry *)(const void *)table;
-    const struct exidx_entry *entry = search(first, count, address);
+    const struct exidx_entry *entry = exidx_search(first, count, address);
     struct unwinding state = {.base = SP};
     struct code code;
     int result = 0;
@@ -261,5 +257,5 @@ int exidx_find(const uint8_t *table, size_t count, uintptr_t address, struct cfi
     while (result == 0 && !code.failed) {
         result = run_one(&state, &code);
     }
-    return code.failed || result < 0 ? -1 : fill(&state, row);
+    return code.failed || result < 0 ? -1 : exidx_fill(&state, row);
 }

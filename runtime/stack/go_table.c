@@ -47,8 +47,8 @@ static int go_table_is_understood(const struct header *header, size_t size,
 
 /* C's linker puts it somewhere among the data that it makes read-only, where the program may lie
  * anywhere. */
-static uintptr_t go_table_look_in(const struct module_file *file,
-                                  const struct memtrace_module *module) {
+static COLD uintptr_t go_table_look_in(const struct module_file *file,
+                                       const struct memtrace_module *module) {
     uintptr_t start;
     uintptr_t end;
     if (module_file_loaded(file, module, ".gopclntab", &start, &end) == 0) {
@@ -64,16 +64,6 @@ static uintptr_t go_table_look_in(const struct module_file *file,
         }
     }
     return TABLE_NONE;
-}
-
-static COLD uintptr_t go_table_look_for(const struct memtrace_module *module) {
-    uintptr_t found = TABLE_NONE;
-    struct module_file file;
-    if (module_file_open(module, &file) == 0) {
-        found = go_table_look_in(&file, module);
-        module_file_close(&file);
-    }
-    return found;
 }
 
 /* The item that starts last at or below `offset`; NULL: none. */
@@ -99,7 +89,12 @@ int go_table_is_outermost(struct go_tables *tables, const struct memtrace_module
     const struct item *item;
     const struct function *function;
     if (found == TABLE_UNKNOWN) { /* threads that ask at the same time find the same */
-        found = go_table_look_for(module);
+        struct module_file file;
+        found = TABLE_NONE;
+        if (module_file_open(module, &file) == 0) {
+            found = go_table_look_in(&file, module);
+            module_file_close(&file);
+        }
         STORE_RELEASE(&tables->of_module[module->id], found);
     }
     if (found == TABLE_NONE) {

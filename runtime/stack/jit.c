@@ -24,7 +24,7 @@ static struct place *place_at(size_t i) {
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-static int make_leaf(struct place **to) {
+static int jit_make_leaf(struct place **to) {
     struct place *made = sys_map(LEAF_PLACES * sizeof *made);
     struct place *none = NULL;
     own_maps_keep(made);
@@ -35,25 +35,21 @@ static int make_leaf(struct place **to) {
     return LOAD_ACQUIRE(to) != NULL ? 0 : -1;
 }
 
-static void raise_used(size_t to) {
-    size_t was = LOAD_RELAXED(&used);
-    while (was < to &&
-           !__atomic_compare_exchange_n(&used, &was, to, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-    }
-}
-
 /* NULL: there is no room. */
-static struct place *take(const void *key) {
+static struct place *jit_take(const void *key) {
     for (size_t i = 0; i < (size_t)LEAVES * LEAF_PLACES; i++) {
         const void *nobody = NULL;
         if (LOAD_ACQUIRE(&leaf[i / LEAF_PLACES]) == NULL &&
-            make_leaf(&leaf[i / LEAF_PLACES]) != 0) {
+            jit_make_leaf(&leaf[i / LEAF_PLACES]) != 0) {
             return NULL;
         }
         if (LOAD_RELAXED(&place_at(i)->key) == NULL &&
             __atomic_compare_exchange_n(&place_at(i)->key, &nobody, key, 0, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
-            raise_used(i + 1);
+            size_t was = LOAD_RELAXED(&used);
+            while (was < i + 1 && !__atomic_compare_exchange_n(
+                                      &used, &was, i + 1, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+            }
             return place_at(i);
         }
     }
@@ -65,7 +61,8 @@ static void add_entry(const void *key, const uint8_t *entry) {
     uintptr_t start;
     uintptr_t end;
     struct place *place;
-    if (cfi_range(NULL, entry, &start, &end) != 0 || start == 0 || (place = take(key)) == NULL) {
+    if (cfi_range(NULL, entry, &start, &end) != 0 || start == 0 ||
+        (place = jit_take(key)) == NULL) {
         return; /* a CIE, or the walk ends there and counts it */
     }
     STORE_RELEASE(&place->end, end);
@@ -125,7 +122,7 @@ int jit_remove(const void *key, uintptr_t *start, uintptr_t *end) {
 /* --- looking ---------------------------------------------------------------------------------- */
 
 /* The entry about `address`; NULL: none. */
-static const uint8_t *search(uintptr_t address) {
+static const uint8_t *jit_search(uintptr_t address) {
     size_t count = LOAD_ACQUIRE(&used);
     for (size_t i = 0; i < count; i++) {
         struct place *place = place_at(i);
@@ -141,10 +138,10 @@ static const uint8_t *search(uintptr_t address) {
 }
 
 int jit_find(uintptr_t address, struct cfi_row *row) {
-    const uint8_t *entry = search(address);
+    const uint8_t *entry = jit_search(address);
     return entry != NULL ? cfi_read(NULL, entry, address, row) : -1;
 }
 
 int jit_holds(uintptr_t address) {
-    return search(address) != NULL;
+    return jit_search(address) != NULL;
 }

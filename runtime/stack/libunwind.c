@@ -44,23 +44,19 @@ int libunwind_calls(const struct libunwind *libunwind, uintptr_t slot) {
     return libunwind != NULL && pc >= libunwind->object.start && pc < libunwind->object.end;
 }
 
-static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) {
-    uintptr_t pc;
-    uintptr_t sp;
-    if (libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_PC, &pc) != 0 ||
-        libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_SP, &sp) != 0 || pc == 0) {
-        return -1;
-    }
-    walk->frame =
-        (struct frame){.pc = pc, .slot = sp - sizeof(uintptr_t), .sp = machine_keep_sp(sp)};
-    return 0;
-}
-
 /* From the outermost frame of a fiber it may come to that frame again (AArch64, 1.6). */
 int libunwind_step(const struct libunwind *libunwind, struct libunwind_walk *walk) {
     struct frame before = walk->frame;
-    return libunwind->step(walk->cursor) > 0 && look(libunwind, walk) == 0 &&
-           (walk->frame.pc != before.pc || walk->frame.slot != before.slot);
+    uintptr_t pc;
+    uintptr_t sp;
+    if (libunwind->step(walk->cursor) <= 0 ||
+        libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_PC, &pc) != 0 ||
+        libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_SP, &sp) != 0 || pc == 0) {
+        return 0;
+    }
+    walk->frame =
+        (struct frame){.pc = pc, .slot = sp - sizeof(uintptr_t), .sp = machine_keep_sp(sp)};
+    return walk->frame.pc != before.pc || walk->frame.slot != before.slot;
 }
 
 COLD int libunwind_start(const struct libunwind *libunwind, struct libunwind_walk *walk,

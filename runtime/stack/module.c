@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* module.c: loaded objects by address. See module.h. */
+/* module.c: loaded objects by address, and their files. See module.h. */
 #define _GNU_SOURCE
 #include "runtime/stack/module.h"
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
+#include "runtime/machine/machine.h"
+#include "runtime/stack/module_file.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <string.h>
 
 struct memtrace_module *module_get(const struct modules *modules, uint32_t id) {
     struct memtrace_module *leaf =
@@ -17,11 +21,6 @@ struct memtrace_module *module_get(const struct modules *modules, uint32_t id) {
 }
 
 enum { PARTS_MOST = 5 }; /* of a path */
-
-/* The program's own code: not below the system's library folders. */
-static int is_own_path(const char *path) {
-    return path[0] == '/' && !text_starts(path, "/lib") && !text_starts(path, "/usr/lib");
-}
 
 struct note {
     const void *body;
@@ -105,8 +104,8 @@ static int has_path(const struct modules *modules, const struct memtrace_module 
 
 /* Whether this object, which cannot go meanwhile, is the one of the record: another one may lie
  * where it was. */
-static int is_same(const struct modules *modules, const struct memtrace_module *module,
-                   const struct libc_object *object) {
+static int module_is_same(const struct modules *modules, const struct memtrace_module *module,
+                          const struct libc_object *object) {
     const char *path = object->name;
     return module->start == object->start && module->end == object->end &&
            (path == NULL || path[0] != '/' || has_path(modules, module, path));
@@ -118,7 +117,7 @@ static uint32_t lookup_below(const struct modules *modules, const struct libc_ob
     for (uint32_t id = end; id-- > 1;) {
         const struct memtrace_module *module = module_get(modules, id);
         if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
-            LOAD_RELAXED(&module->unload_ns) == 0 && is_same(modules, module, object)) {
+            LOAD_RELAXED(&module->unload_ns) == 0 && module_is_same(modules, module, object)) {
             return id;
         }
     }
@@ -147,7 +146,7 @@ void module_init(struct modules *modules, struct space *space, const char *execu
 
 /* A free place whose leaf is there; 0: none. Light children take them, too: the count is moved by
  * whoever is first, and a record that is not filled yet has no id. */
-static uint32_t take_place(struct modules *modules) {
+static uint32_t module_take_place(struct modules *modules) {
     uint32_t count = LOAD_RELAXED(&modules->header->module_count);
     uint32_t id;
     do { /* the place under a segment header, and id 0, are no records */
@@ -165,7 +164,7 @@ static void put_path(struct modules *modules, struct memtrace_module *module, co
     uint32_t ids[PARTS_MOST];
     size_t count = 0;
     while (text_length(path) >= sizeof module->path && count < PARTS_MOST) {
-        uint32_t id = take_place(modules);
+        uint32_t id = module_take_place(modules);
         uint8_t *rest = (uint8_t *)&module->path[MEMTRACE_MODULE_PART + 1];
         if (id == 0) {
             break;
@@ -184,8 +183,8 @@ static void put_path(struct modules *modules, struct memtrace_module *module, co
     }
 }
 
-static void fill(struct modules *modules, struct memtrace_module *module,
-                 const struct libc_object *object) {
+static void module_fill(struct modules *modules, struct memtrace_module *module,
+                        const struct libc_object *object) {
     const char *path = object->name;
     module->start = object->start;
     module->end = object->end;
@@ -214,16 +213,11 @@ static void fill(struct modules *modules, struct memtrace_module *module,
     read_build_id(module, object->start, object->bias);
 }
 
-static int has_build_id(const struct memtrace_module *module, const struct memtrace_module *of) {
-    return module->build_id_size == of->build_id_size &&
-           __builtin_memcmp(module->build_id, of->build_id, of->build_id_size) == 0;
-}
-
 /* The record of an object that has gone and is there again, the same in the same place: programs
  * load plug-ins over and over, and the table has an end. Without a build-id it may have been built
  * anew meanwhile: only if there is no place for another record. 0: there is none. */
-static uint32_t take_again(struct modules *modules, const struct libc_object *object,
-                           int without_build_id) {
+static uint32_t module_take_again(struct modules *modules, const struct libc_object *object,
+                                  int without_build_id) {
     struct memtrace_module now = {0};
     read_build_id(&now, object->start, object->bias);
     if (modules->space->is_private || (now.build_id_size == 0) != without_build_id) {
@@ -232,8 +226,9 @@ static uint32_t take_again(struct modules *modules, const struct libc_object *ob
     for (uint32_t id = LOAD_ACQUIRE(&modules->header->module_count); id-- > 1;) {
         struct memtrace_module *module = module_get(modules, id);
         if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
-            LOAD_RELAXED(&module->unload_ns) != 0 && is_same(modules, module, object) &&
-            has_build_id(module, &now)) {
+            LOAD_RELAXED(&module->unload_ns) != 0 && module_is_same(modules, module, object) &&
+            module->build_id_size == now.build_id_size &&
+            __builtin_memcmp(module->build_id, now.build_id, now.build_id_size) == 0) {
             STORE_RELAXED(&modules->retired[id], 0);
             STORE_RELEASE(&module->unload_ns, 0);
             return id;
@@ -243,22 +238,22 @@ static uint32_t take_again(struct modules *modules, const struct libc_object *ob
 }
 
 /* 0: the table is full. */
-static uint32_t add(struct modules *modules, const struct libc_object *object) {
-    uint32_t id = take_again(modules, object, 0);
+static uint32_t module_add(struct modules *modules, const struct libc_object *object) {
+    uint32_t id = module_take_again(modules, object, 0);
     if (id != 0) {
         return id;
     }
-    id = take_place(modules);
+    id = module_take_place(modules);
     if (id == 0) {
-        return take_again(modules, object, 1);
+        return module_take_again(modules, object, 1);
     }
-    fill(modules, module_get(modules, id), object);
+    module_fill(modules, module_get(modules, id), object);
     STORE_RELEASE(&module_get(modules, id)->id, id);
     return id;
 }
 
 /* Held while one record is filled. Who does not get it in time does without. */
-static int lock(struct modules *modules) {
+static int module_lock(struct modules *modules) {
     int is_mine = sys_take(&modules->lock);
     if (!is_mine) {
         space_lost(modules->space, MEMTRACE_LOST_MODULES, 1);
@@ -279,19 +274,21 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
                                    .own = 1};
     place->id = lookup(modules, &object);
     place->is_known = place->id != 0;
-    if (!place->is_known && lock(modules)) {
+    if (!place->is_known && module_lock(modules)) {
         place->id = lookup(modules, &object);
         if (place->id == 0) {
-            place->id = add(modules, &object);
+            place->id = module_add(modules, &object);
             space_lost(modules->space, MEMTRACE_LOST_MODULES, place->id == 0);
         }
         place->is_known = 1;
         trylock_release(&modules->lock);
     }
     place->is_known &= !LOAD_RELAXED(&modules->retired[place->id]);
+    /* The program's own code: not below the system's library folders. */
     module = place->id != 0 ? module_get(modules, place->id) : NULL;
-    place->own =
-        module == NULL || place->start == modules->executable_start || is_own_path(module->path);
+    place->own = module == NULL || place->start == modules->executable_start ||
+                 (module->path[0] == '/' && !text_starts(module->path, "/lib") &&
+                  !text_starts(module->path, "/usr/lib"));
     return 0;
 }
 
@@ -307,7 +304,7 @@ uint32_t module_note_begin(struct modules *modules) {
 void module_note(struct modules *modules, uintptr_t address, uint32_t begun) {
     struct libc_object object;
     if (libc_find_object(address, &object) == 0 && lookup_below(modules, &object, begun) == 0) {
-        add(modules, &object);
+        module_add(modules, &object);
     }
 }
 
@@ -335,7 +332,7 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
             continue;
         }
         if (LOAD_RELAXED(&modules->retired[id]) || libc_find_object(module->start, &object) != 0 ||
-            !is_same(modules, module, &object)) {
+            !module_is_same(modules, module, &object)) {
             gone(argument, module->start, module->end);
             if (modules->space->is_private) { /* in the ancestor it may be loaded */
                 STORE_RELAXED(&modules->retired[id], 0);
@@ -344,4 +341,95 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
             }
         }
     }
+}
+
+/* --- the file that an object was loaded from (module_file.h) ------------------------------------
+ */
+
+/* The headers and, as linkers lay files out, the build-id. */
+enum { COMPARED_BYTES = 1024, MOST_BYTES = 1 << 28 };
+
+int module_file_read(const struct module_file *file, void *to, size_t size, uint64_t offset) {
+    size_t done = 0;
+    while (done < size) {
+        long more = sys_pread(file->fd, (uint8_t *)to + done, size - done, offset + done);
+        if (more <= 0) {
+            return -1;
+        }
+        done += (size_t)more;
+    }
+    return 0;
+}
+
+/* Whether the file begins as what was loaded from it; fills its header. */
+static int module_file_is_loaded(struct module_file *file, const struct memtrace_module *module) {
+    _Alignas(ElfW(Ehdr)) uint8_t first[COMPARED_BYTES];
+    if (module_file_read(file, first, sizeof first, 0) != 0 ||
+        memcmp(first, (const void *)(uintptr_t)module->start, sizeof first) != 0) {
+        return 0;
+    }
+    memcpy(&file->header, first, sizeof file->header);
+    return file->header.e_ident[EI_CLASS] == MACHINE_ELF_CLASS &&
+           file->header.e_shentsize == sizeof(ElfW(Shdr));
+}
+
+int module_file_open(const struct memtrace_module *module, struct module_file *file) {
+    long fd =
+        module->path[0] == '/' ? sys_open(module->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
+    if (fd < 0) {
+        return -1;
+    }
+    file->fd = (int)fd;
+    if (sys_fstat(file->fd, &file->status) == 0 && S_ISREG(file->status.st_mode) &&
+        module_file_is_loaded(file, module)) {
+        return 0;
+    }
+    module_file_close(file);
+    return -1;
+}
+
+void module_file_close(const struct module_file *file) {
+    sys_close(file->fd);
+}
+
+static int module_file_header(const struct module_file *file, size_t number, ElfW(Shdr) * section) {
+    return number < file->header.e_shnum
+               ? module_file_read(file, section, sizeof *section,
+                                  file->header.e_shoff + number * sizeof *section)
+               : -1;
+}
+
+int module_file_section(const struct module_file *file, const char *wanted, uint64_t flags,
+                        ElfW(Shdr) * section) {
+    char name[16];
+    size_t length = text_length(wanted) + 1;
+    ElfW(Shdr) names;
+    if (module_file_header(file, file->header.e_shstrndx, &names) != 0) {
+        return -1;
+    }
+    for (size_t i = 1; i < file->header.e_shnum; i++) {
+        if (module_file_header(file, i, section) != 0) {
+            return -1;
+        }
+        if ((section->sh_type == SHT_PROGBITS || section->sh_type == MACHINE_DEBUG_SECTION) &&
+            (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == flags &&
+            section->sh_size - 1 < MOST_BYTES &&
+            module_file_read(file, name, length, names.sh_offset + section->sh_name) == 0 &&
+            memcmp(name, wanted, length) == 0) {
+            return 0;
+        }
+    }
+    return -1;
+}
+
+int module_file_loaded(const struct module_file *file, const struct memtrace_module *module,
+                       const char *wanted, uintptr_t *start, uintptr_t *end) {
+    ElfW(Shdr) section;
+    if (module_file_section(file, wanted, SHF_ALLOC, &section) != 0 ||
+        section.sh_addr + section.sh_size > module->end - module->bias) {
+        return -1;
+    }
+    *start = (uintptr_t)(module->bias + section.sh_addr);
+    *end = *start + section.sh_size;
+    return 0;
 }

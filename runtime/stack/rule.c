@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rule.c: computing and keeping unwind rules. See rule.h. */
+/* rule.c: computing and keeping unwind rules, and where functions keep their frame words. See
+ * rule.h. */
 #include "runtime/stack/rule.h"
 
 #include "runtime/base/sys.h"
@@ -15,12 +16,12 @@
 
 enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
 
-static size_t table_bytes(size_t places) {
+static size_t rule_table_bytes(size_t places) {
     return sizeof(struct rule_table) + places * sizeof(uint64_t);
 }
 
-static struct rule_table *new_table(size_t places, uint64_t *numbered) {
-    struct rule_table *table = numbered != NULL ? sys_map(table_bytes(places)) : NULL;
+static struct rule_table *rule_new_table(size_t places, uint64_t *numbered) {
+    struct rule_table *table = numbered != NULL ? sys_map(rule_table_bytes(places)) : NULL;
     if (table != NULL) {
         table->mask = places - 1;
         table->numbered = numbered;
@@ -30,11 +31,10 @@ static struct rule_table *new_table(size_t places, uint64_t *numbered) {
 
 /* An empty table with numbers of its own. */
 static struct rule_table *new_world(void) {
-    size_t bytes = RULE_NUMBERS * sizeof(uint64_t);
-    uint64_t *numbered = sys_map(bytes);
-    struct rule_table *table = new_table(FIRST_PLACES, numbered);
+    uint64_t *numbered = sys_map(RULE_NUMBERS * sizeof *numbered);
+    struct rule_table *table = rule_new_table(FIRST_PLACES, numbered);
     if (table == NULL && numbered != NULL) {
-        sys_unmap(numbered, bytes);
+        sys_unmap(numbered, RULE_NUMBERS * sizeof *numbered);
     }
     return table;
 }
@@ -43,7 +43,7 @@ static struct rule_table *new_world(void) {
  * memory: who finds zeros there computes the rule for itself. */
 static void discard(struct rule_table *table) {
     sys_discard(table->place + MEMTRACE_PAGE_SIZE / sizeof(uint64_t),
-                table_bytes(table->mask + 1) - MEMTRACE_PAGE_SIZE);
+                rule_table_bytes(table->mask + 1) - MEMTRACE_PAGE_SIZE);
 }
 
 void rule_init(struct rules *rules, struct modules *modules, struct areas *areas) {
@@ -59,7 +59,7 @@ void rule_init(struct rules *rules, struct modules *modules, struct areas *areas
 }
 
 /* The number of this rule, made if it is new; 0: there are too many. Caller holds the lock. */
-static uint64_t number_of(struct rules *rules, uint64_t rule) {
+static uint64_t rule_number(struct rules *rules, uint64_t rule) {
     uint64_t *numbered = rules->table->numbered;
     uint16_t *hint = &rules->number_hint[rule_hash(rule) % RULE_HINTS];
     uint32_t number = *hint;
@@ -80,7 +80,7 @@ static uint64_t number_of(struct rules *rules, uint64_t rule) {
 }
 
 /* How many places more are taken. Caller holds the lock. */
-static size_t insert(struct rule_table *table, uint64_t key, uint64_t number) {
+static size_t rule_insert(struct rule_table *table, uint64_t key, uint64_t number) {
     size_t i = rule_hash(key) & table->mask;
     size_t taken;
     while (table->place[i] != 0 && rule_place_key(table->place[i]) != key) {
@@ -92,9 +92,9 @@ static size_t insert(struct rule_table *table, uint64_t key, uint64_t number) {
 }
 
 /* Leaves out what was forgotten. */
-static int grow(struct rules *rules) {
+static int rule_grow(struct rules *rules) {
     struct rule_table *old = rules->table;
-    struct rule_table *table = new_table((old->mask + 1) * 2, old->numbered);
+    struct rule_table *table = rule_new_table((old->mask + 1) * 2, old->numbered);
     if (table == NULL) {
         return -1;
     }
@@ -102,7 +102,7 @@ static int grow(struct rules *rules) {
     for (size_t i = 0; i <= old->mask; i++) {
         uint64_t place = old->place[i];
         if (place >> RULE_KEY_BITS != 0) {
-            rules->count += insert(table, rule_place_key(place), place >> RULE_KEY_BITS);
+            rules->count += rule_insert(table, rule_place_key(place), place >> RULE_KEY_BITS);
         }
     }
     STORE_RELEASE(&rules->table, table);
@@ -110,17 +110,17 @@ static int grow(struct rules *rules) {
     return 0;
 }
 
-static void keep(struct rules *rules, uint64_t pc, struct rule rule) {
+static void rule_keep(struct rules *rules, uint64_t pc, struct rule rule) {
     union rule_word word = {.rule = rule};
     uint64_t number;
     if (rules->table == NULL || rule_key(pc) >> RULE_KEY_BITS != 0 || !trylock_take(&rules->lock)) {
         return;
     }
     if (rules->count * 4 < rules->table->mask * 3 ||
-        (rules->count < MOST_RULES && grow(rules) == 0)) {
-        number = number_of(rules, word.word);
+        (rules->count < MOST_RULES && rule_grow(rules) == 0)) {
+        number = rule_number(rules, word.word);
         if (number != 0) {
-            rules->count += insert(rules->table, rule_key(pc), number);
+            rules->count += rule_insert(rules->table, rule_key(pc), number);
         }
     }
     trylock_release(&rules->lock);
@@ -227,6 +227,55 @@ static struct rule from_row(const struct cfi_row *row) {
     return rule;
 }
 
+/* --- frame words (frame_word.h) ------------------------------------------------------------------
+ */
+
+#define FRAME_WORD_SIGN (MACHINE_STORES_CONSTANTS ? FRAME_WORD_FRESH : FRAME_WORD_MARK)
+
+/* How far the CFA is above the register that the store goes by; negative: not known. */
+static int64_t frame_word_cfa_above(const struct cfi_row *row, const struct machine_store *store) {
+    int64_t distance = 0;
+    if (row->cfa_register != store->base_register) {
+        distance = MACHINE_TELLS_FP_ABOVE_SP && row->cfa_register == MACHINE_DWARF_FP &&
+                           store->base_register == MACHINE_DWARF_SP
+                       ? machine_fp_above_sp(row->start, store->start)
+                       : -1;
+    }
+    return distance < 0 ? -1 : row->cfa_offset + distance;
+}
+
+/* The place that one store tells; 0: not relative to the CFA. */
+static uint32_t frame_word_place(const uint8_t *eh_frame_header,
+                                 const struct machine_store *store) {
+    struct cfi_row row;
+    int64_t above, below;
+    if (cfi_find(eh_frame_header, store->start, &row) != 0 || row.cfa_expression != NULL ||
+        (above = frame_word_cfa_above(&row, store)) < 0) {
+        return 0;
+    }
+    below = above - store->displacement;
+    /* Where calls push it the return address lies above. */
+    return below > (MACHINE_CALL_PUSHES ? (int64_t)sizeof(uintptr_t) : 0) && below <= INT32_MAX &&
+                   below % 4 == 0
+               ? (uint32_t)below
+               : 0;
+}
+
+uint32_t frame_word_below_cfa(const uint8_t *eh_frame_header, const struct cfi_row *row) {
+    struct machine_store store;
+    uint32_t place = 0;
+    uintptr_t from = row->start;
+    while (MACHINE_HAS_WORDS && machine_find_store(from, row->end, FRAME_WORD_SIGN, &store)) {
+        uint32_t next = frame_word_place(eh_frame_header, &store);
+        if (next == 0 || (place != 0 && place != next)) {
+            return 0; /* two words: a function with one of its own was inlined here later */
+        }
+        place = next;
+        from = store.end;
+    }
+    return place;
+}
+
 /* Where the function keeps its frame word, in the rule's unit; 0 also if that does not fit. */
 static uint32_t find_frame_word(struct rules *rules, const struct module_place *place,
                                 const struct cfi_row *row) {
@@ -273,12 +322,6 @@ static struct rule follow_frame_pointer(struct rule rule) {
 /* Whether a frame pointer is its function's CFA, the stack pointer of what called it. */
 enum { FP_TELLS_SP = MACHINE_FP_RECORD == -2 * (int)sizeof(uintptr_t) };
 
-/* Of an interrupted function, which may keep a frame pointer elsewhere or none yet: whether its
- * table tells more. */
-static int tells_interrupted(struct rule rule, uintptr_t pc) {
-    return FP_TELLS_SP && (pc & RULE_EXACT) != 0 && rule.kind != RULE_UNKNOWN;
-}
-
 /* The rule's area: that of its return address in this module, `pc` as a frame has it. */
 static uint32_t area_of(struct rules *rules, struct rule rule, uint64_t pc, uint32_t module) {
     uint64_t frame = pc | (uint64_t)module << MEMTRACE_FRAME_MODULE_SHIFT;
@@ -301,7 +344,7 @@ static COLD struct rule compute_for_signal(struct rules *rules, uint64_t pc) {
     struct module_place place;
     int is_known = module_find(rules->modules, pc, &place) == 0;
     rule.area = area_of(rules, rule, pc, is_known ? place.id : 0);
-    keep(rules, pc, rule);
+    rule_keep(rules, pc, rule);
     return rule;
 }
 
@@ -321,7 +364,7 @@ static COLD struct rule compute_for_jit(struct rules *rules, uint64_t pc, uintpt
     rule.own = rule.unpatched = 1;
     rule.loader |= MACHINE_MAY_SIGN; /* where no table tells */
     rule.area = area_of(rules, rule, pc, 0);
-    keep(rules, pc, rule);
+    rule_keep(rules, pc, rule);
     return rule;
 }
 
@@ -329,37 +372,15 @@ static int is_go(const struct rules *rules, const struct module_place *place) {
     return MACHINE_KNOWS_GO && module_is_go(rules->modules, place);
 }
 
-/* By fp, until Go says that nothing is further out. */
-static enum rule_kind kind_for_go(struct rules *rules, uint64_t pc,
-                                  const struct module_place *place) {
-    const struct memtrace_module *module = module_get(rules->modules, place->id);
-    uintptr_t address = (pc & RULE_EXACT) ? pc & ~RULE_EXACT : pc - 1;
-    return MACHINE_KNOWS_GO && go_table_is_outermost(&rules->go_tables, module, address) ? RULE_END
-                                                                                         : RULE_GO;
-}
-
-/* Go's runtime knows the frames of its code by their return addresses, but for
- * runtime.asmcgocall's, while C has been called. */
-static int is_calling_c(uint64_t pc, const struct module_place *place) {
-    struct machine_way_back way;
-    return MACHINE_KNOWS_GO && (pc & RULE_EXACT) == 0 &&
-           machine_read_way_back(pc, place->end, &way);
-}
-
-static int find_in_tables(const struct module_place *place, uintptr_t address,
-                          struct cfi_row *row) {
-    return MACHINE_HAS_EXIDX
-               ? exidx_find(place->eh_frame_header, place->unwind_entries, address, row)
-               : cfi_find(place->eh_frame_header, address, row);
-}
-
 /* The loader's first code is described nowhere, and met in every process: not worth a file. What Go
  * has in files is not about stacks that are switched (step.c). */
 int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t address,
                   struct cfi_row *row) {
+    const uint8_t *table = place->eh_frame_header;
     const struct memtrace_module *module;
     int found;
-    if (place->eh_frame_header != NULL && find_in_tables(place, address, row) == 0) {
+    if (table != NULL && (MACHINE_HAS_EXIDX ? exidx_find(table, place->unwind_entries, address, row)
+                                            : cfi_find(table, address, row)) == 0) {
         return 0;
     }
     module = module_get(rules->modules, place->id);
@@ -376,6 +397,7 @@ COLD struct rule rule_compute(struct rules *rules, uint64_t pc) {
     struct module_place place;
     struct cfi_row row;
     struct rule rule = {.kind = RULE_UNKNOWN, .own = 1};
+    struct machine_way_back way;
     if (returns_from_signal(rules, pc)) {
         return compute_for_signal(rules, pc);
     }
@@ -400,10 +422,16 @@ COLD struct rule rule_compute(struct rules *rules, uint64_t pc) {
         }
     } else if (libc_is_outermost(pc)) {
         rule.kind = RULE_END;
-    } else if (is_go(rules, &place)) {
-        rule.kind = kind_for_go(rules, pc, &place);
+    } else if (is_go(rules, &place)) { /* by fp, until Go says that nothing is further out */
+        const struct memtrace_module *module = module_get(rules->modules, place.id);
+        rule.kind = MACHINE_KNOWS_GO && go_table_is_outermost(&rules->go_tables, module, address)
+                        ? RULE_END
+                        : RULE_GO;
     }
-    if (UNLIKELY(rules->by_frame_pointer) && !tells_interrupted(rule, pc)) {
+    /* (Of an interrupted function, which may keep a frame pointer elsewhere or none yet, its table
+     * tells more.) */
+    if (UNLIKELY(rules->by_frame_pointer) &&
+        !(FP_TELLS_SP && (pc & RULE_EXACT) != 0 && rule.kind != RULE_UNKNOWN)) {
         rule = follow_frame_pointer(rule);
     }
     rule.entry |= rule.kind == RULE_SIGNAL;
@@ -412,9 +440,13 @@ COLD struct rule rule_compute(struct rules *rules, uint64_t pc) {
     rule.own = place.own != 0;
     rule.plain = leads_out(rule) && !rule.hidden && !rule.entry && !lies_in(&place, rules->loader);
     rule.loader |= lies_in(&place, rules->loader);
-    rule.unpatched |= !rule.plain && !(rule.kind == RULE_GO && is_calling_c(pc, &place));
+    /* Go's runtime knows the frames of its code by their return addresses, but for
+     * runtime.asmcgocall's, while C has been called. */
+    rule.unpatched |=
+        !rule.plain && !(MACHINE_KNOWS_GO && rule.kind == RULE_GO && (pc & RULE_EXACT) == 0 &&
+                         machine_read_way_back(pc, place.end, &way));
     if (place.is_known) {
-        keep(rules, pc, rule);
+        rule_keep(rules, pc, rule);
     }
     return rule;
 }
@@ -448,28 +480,24 @@ static void renew(struct rules *rules) {
     }
 }
 
-static void empty_places(struct rule_table *table, uintptr_t start, uintptr_t end) {
-    for (size_t i = 0; i <= table->mask; i++) {
-        uint64_t key = rule_place_key(LOAD_RELAXED(&table->place[i]));
-        uintptr_t pc = key >> 1;
-        if (key != 0 && pc >= start && pc <= end) {
-            STORE_RELAXED(&table->place[i], key); /* RULE_NONE: computed anew when seen */
-        }
-    }
-}
-
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end) {
+    struct rule_table *table;
     int is_mine;
     __atomic_fetch_add(&rules->generation, 1, __ATOMIC_SEQ_CST);
     for (size_t i = 0; i < RULE_FUNCTIONS; i++) {
         STORE_RELAXED(&rules->function[i], 0);
     }
     is_mine = sys_take(&rules->lock);
-    if (rules->table != NULL) {
-        empty_places(rules->table, start, end);
-        if (is_mine && rules->numbers > RULE_NUMBERS / 2) {
-            renew(rules);
+    table = rules->table;
+    for (size_t i = 0; table != NULL && i <= table->mask; i++) {
+        uint64_t key = rule_place_key(LOAD_RELAXED(&table->place[i]));
+        uintptr_t pc = key >> 1;
+        if (key != 0 && pc >= start && pc <= end) {
+            STORE_RELAXED(&table->place[i], key); /* RULE_NONE: computed anew when seen */
         }
+    }
+    if (table != NULL && is_mine && rules->numbers > RULE_NUMBERS / 2) {
+        renew(rules);
     }
     if (is_mine) {
         trylock_release(&rules->lock);

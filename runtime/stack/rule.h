@@ -17,7 +17,7 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/machine/machine.h"
-#include "runtime/stack/area.h"
+#include "runtime/stack/context.h"
 #include "runtime/stack/debug_frame.h"
 #include "runtime/stack/go_table.h"
 #include "runtime/stack/module.h"
@@ -54,7 +54,7 @@ struct rule {
     uint64_t own_fp : 1;
     int64_t cfa_offset : 17;   /* in words: up to 512 KiB */
     uint64_t own : 1;          /* in the program's own code */
-    uint64_t area : AREA_BITS; /* of the return address, or what of it is exact: area.h */
+    uint64_t area : AREA_BITS; /* of the return address, or what of it is exact: context.h */
     uint64_t hidden : 1;       /* in the runtime itself: our pthread_create */
     uint64_t entry : 1; /* pc is where a function starts: it returns to it, but nobody called */
     /* In the dynamic loader, which lazy binding enters from any call. Where functions may sign

@@ -27,7 +27,7 @@ void shadow_free(struct shadow_stack *shadow) {
 }
 
 /* Twice the room. Signals are held back: a handler must not push into the array that moves. */
-static int grow(struct shadow_stack *shadow) {
+static int shadow_grow(struct shadow_stack *shadow) {
     struct sys_signals mask = sys_block_signals();
     size_t old = shadow->capacity;
     uintptr_t *slot = sys_grow_map(shadow->slot, old * sizeof *slot, 2 * old * sizeof *slot);
@@ -49,7 +49,7 @@ COLD void shadow_push_slow(struct shadow_stack *shadow, uintptr_t slot) {
         shadow->foreign++;
         return;
     }
-    if (grow(shadow) == 0) {
+    if (shadow_grow(shadow) == 0) {
         shadow_push(shadow, slot);
     }
 }

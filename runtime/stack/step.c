@@ -8,17 +8,6 @@
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/jit.h"
 
-/* The caller's frame of a kernel signal frame: every register lies in memory. */
-static int step_signal(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
-    uintptr_t context =
-        machine_signal_registers((uintptr_t)from->pc, frame_sp(from->slot, from->sp));
-    if (!stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC)) {
-        return -1;
-    }
-    step_from_signal(from->pc & ~RULE_EXACT, from->slot, from->sp, to);
-    return 0;
-}
-
 static int register_value(struct stack_bounds *stack, const struct cfi_register *reg,
                           const struct expression_machine *machine, uintptr_t cfa,
                           uintptr_t *value) {
@@ -43,18 +32,6 @@ static int register_value(struct stack_bounds *stack, const struct cfi_register 
     return 0;
 }
 
-/* Of code that returns to `pc` from a call at `address`. */
-static int find_row(struct rules *rules, uintptr_t pc, uintptr_t address, struct cfi_row *row) {
-    struct module_place place;
-    if (module_find(rules->modules, address, &place) != 0) {
-        return jit_find(address, row);
-    }
-    return rule_find_row(rules, &place, address, row) == 0 ||
-                   rule_find_row(rules, &place, pc, row) == 0
-               ? 0
-               : -1;
-}
-
 /* From an interrupted frame whose function has not saved its return address. */
 static int step_by_link(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
     uintptr_t link = machine_link(from->sp);
@@ -70,10 +47,15 @@ static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack
     struct expression_machine machine = {from->pc & ~RULE_EXACT, frame_sp(from->slot, from->sp),
                                          from->fp};
     uintptr_t second_fp = machine_second_fp(from->sp);
+    uintptr_t address = machine.pc - ((from->pc & RULE_EXACT) == 0);
+    struct module_place place;
     struct cfi_row row;
     uintptr_t cfa;
     uintptr_t pc = 0;
-    if (find_row(rules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) != 0) {
+    if (module_find(rules->modules, address, &place) != 0
+            ? jit_find(address, &row) != 0
+            : rule_find_row(rules, &place, address, &row) != 0 &&
+                  rule_find_row(rules, &place, machine.pc, &row) != 0) {
         return -1;
     }
     if (row.cfa_expression != NULL) {
@@ -178,7 +160,7 @@ static uintptr_t go_frame(struct rules *rules, uintptr_t pc) {
 
 /* The stack pointer of what the function returns to, if that is crosscall2, which does not keep it
  * in fp; else 0. */
-static uintptr_t sp_of_entry(struct rules *rules, uintptr_t pc, uintptr_t slot, uintptr_t to) {
+static uintptr_t step_sp_of_entry(struct rules *rules, uintptr_t pc, uintptr_t slot, uintptr_t to) {
     struct module_place place;
     struct machine_way_out way;
     uintptr_t size;
@@ -189,14 +171,6 @@ static uintptr_t sp_of_entry(struct rules *rules, uintptr_t pc, uintptr_t slot, 
     }
     size = go_frame(rules, pc);
     return size != 0 ? slot + size : 0;
-}
-
-/* The fp that lies there. On AArch64 asmcgocall writes its sp over it where it was on the thread's
- * stack already; but fp is always a word below sp there. */
-static uintptr_t load_fp(struct rules *rules, uintptr_t pc, uintptr_t record) {
-    uintptr_t fp = stack_load(record);
-    return !MACHINE_CALL_PUSHES && fp == record + sizeof(uintptr_t) ? record + go_frame(rules, pc)
-                                                                    : fp;
 }
 
 static COLD int step_by_go(struct rules *rules, struct stack_bounds *stack, int may_call_c,
@@ -220,19 +194,19 @@ static COLD int step_by_go(struct rules *rules, struct stack_bounds *stack, int 
             return -1;
         }
     }
-    to->fp = load_fp(rules, from->pc, record);
+    to->fp = stack_load(record);
+    /* On AArch64 asmcgocall writes its sp over it where it was on the thread's stack already; but
+     * fp is always a word below sp there. */
+    if (!MACHINE_CALL_PUSHES && to->fp == record + sizeof(uintptr_t)) {
+        to->fp = record + go_frame(rules, from->pc);
+    }
     to->slot = record + sizeof(uintptr_t);
     to->pc = stack_load(to->slot);
-    to->sp = machine_keep_sp(sp_of_entry(rules, from->pc, to->slot, to->pc));
+    to->sp = machine_keep_sp(step_sp_of_entry(rules, from->pc, to->slot, to->pc));
     return to->pc == 0 || rule_find(rules, to->pc).kind != RULE_UNKNOWN ||
                    module_find(rules->modules, to->pc - 1, &place) == 0
                ? 0
                : -1;
-}
-
-static int may_be_stub(uintptr_t pc) {
-    return MACHINE_GUESSES ||
-           (MACHINE_KNOWS_STUBS && sys_readable((const void *)pc) && machine_is_stub(pc));
 }
 
 /* Code without tables, whose first instructions tell what it saved: a guess, if what that leads to
@@ -283,7 +257,9 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         return -1; /* nor does the link register tell more than its last call */
     }
     if (step_by_link(stack, from, to) == 0 &&
-        module_find(rules->modules, to->pc - 1, &place) == 0 && may_be_stub(pc)) {
+        module_find(rules->modules, to->pc - 1, &place) == 0 &&
+        (MACHINE_GUESSES ||
+         (MACHINE_KNOWS_STUBS && sys_readable((const void *)pc) && machine_is_stub(pc)))) {
         to->slot = step_return_slot(sp); /* a linkage stub, which keeps nothing on the stack */
         to->fp = from->fp;
         to->sp = machine_keep_both(sp, machine_second_fp(from->sp));
@@ -328,6 +304,7 @@ static COLD int step_asking(struct stack_bounds *stack, struct rule rule, const 
 
 COLD enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                          const struct frame *from, struct frame *to) {
+    uintptr_t context;
     int failed;
     switch (rule.kind) {
     case RULE_SP:
@@ -335,8 +312,13 @@ COLD enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct
         return step_asking(stack, rule, from, to) != 0 ? STEP_LOST : STEP_SURE;
     case RULE_END:
         return STEP_END;
-    case RULE_SIGNAL:
-        failed = step_signal(stack, from, to);
+    case RULE_SIGNAL: /* the kernel's frame: every register lies in memory */
+        context = machine_signal_registers((uintptr_t)from->pc, frame_sp(from->slot, from->sp));
+        failed =
+            !stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC);
+        if (!failed) {
+            step_from_signal(from->pc & ~RULE_EXACT, from->slot, from->sp, to);
+        }
         break;
     case RULE_SLOW:
         failed = step_interpreted(rules, stack, from, to);

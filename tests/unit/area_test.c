@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of runtime/stack/area.c: frames come out of the packed nodes as they went in, here and for
- * who reads the profile. */
-#include "runtime/stack/area.h"
+/* Tests of runtime/stack/context.c: frames come out of the packed nodes as they went in, here and
+ * for who reads the profile. */
+#include "runtime/stack/context.h"
 
 #include "analyze/read/profile.h"
 #include "runtime/stack/context.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of runtime/stack/frame_word.c, of what reads machine code for it, and of walks over words:
+/* Tests of runtime/stack/rule.c, of what reads machine code for it, and of walks over words:
  * functions of this program store the constant as a compiler pass makes them. */
 #define _GNU_SOURCE
 #include "runtime/stack/frame_word.h"
