@@ -368,22 +368,12 @@ static void gather_detail(const struct making *making) {
 
 /* ---- The moment that fragmentation is shown of ---- */
 
-enum {
-    EVENTS_MOST = 4000000, /* another pass over more makes people wait who did not ask for it */
-    UNUSED_LEAST = 1 << 20,
-    PEAK_SHARE = 4
-};
+enum { EVENTS_MOST = 4000000 }; /* a pass over more makes people wait who did not ask for it */
 
 /* Without being asked for: people get it where it is what is wrong. */
 static bool may_show_holes(const struct report_wish *wish, const struct model *model) {
     return is_for_people(wish) && !reportmaking_is_special(wish) &&
            model->recording.events <= EVENTS_MOST && !model->recording.sampled;
-}
-
-/* As much lay unused as was in use, and that was not little beside what the program ever held. */
-static bool is_trouble(const struct holes *holes, const struct model *model) {
-    return holes->unused_bytes >= UNUSED_LEAST && holes->unused_bytes >= holes->live_bytes &&
-           holes->unused_bytes >= model->totals.maximum_bytes / PEAK_SHARE;
 }
 
 static void gather_holes(const struct making *making, uint64_t to_ns) {
@@ -418,7 +408,7 @@ static void reportmaking_find_holes(const struct making *making) {
     job_check(holes_find(answer->whole, answer->source->parts, answer->selection->view.from_ns,
                          making->replay, &holes, &error),
               &error);
-    if (is_asked || is_trouble(&holes, answer->model)) {
+    if (is_asked || holes_are_trouble(&holes, answer->model)) {
         gather_holes(making, holes.time_ns + 1);
     }
 }

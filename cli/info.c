@@ -268,7 +268,7 @@ static void info_put_gaps(const struct writer *writer, const struct recording *c
     const struct model_gap *gaps =
         recorded_gaps((struct timeorder_parts){parts, count}, kind, &gap_count);
     if (writer->json != NULL) {
-        (are_lost ? report_json_gaps : report_json_thinned)(writer->json, gaps, gap_count);
+        report_json_gaps(writer->json, !are_lost, gaps, gap_count);
     }
     for (size_t i = 0; writer->json == NULL && i < gap_count; i++) {
         char text[120];

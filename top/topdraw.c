@@ -349,8 +349,7 @@ static const char *spell_row(struct topnumber *buffer, int column, const void *i
 
 void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen) {
     char text[512];
-    topgrid_put(pen, frame->function != NULL ? shortname(frame->function, text, sizeof text)
-                                             : names_spell(frame, text, sizeof text));
+    topgrid_put(pen, shortname_of(frame, false, text, sizeof text));
 }
 
 static void draw_name(const struct topstate *state, const struct toprow *row,

@@ -358,3 +358,9 @@ int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t
                const struct replay_options *options, struct holes *holes, struct error *error) {
     return holes_watch(whole, parts, from_ns, NULL, options, holes, error);
 }
+
+bool holes_are_trouble(const struct holes *holes, const struct model *model) {
+    enum { LEAST = 1 << 20, SHARE = 4 };
+    return holes->unused_bytes >= LEAST && holes->unused_bytes >= holes->live_bytes &&
+           holes->unused_bytes >= model->totals.maximum_bytes / SHARE;
+}

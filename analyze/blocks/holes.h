@@ -27,6 +27,10 @@ struct holes {
     uint64_t live_bytes; /* that blocks held then, with what they could use beyond */
 };
 
+/* Whether they are what is wrong with the program: as much lay unused as was in use, and that was
+ * not little, nor beside what the program ever held. */
+bool holes_are_trouble(const struct holes *holes, const struct model *model);
+
 /* Looks from from_ns on. 0, or -1: out of memory, or cancelled (error says which). */
 int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                const struct replay_options *options, struct holes *holes, struct error *error);

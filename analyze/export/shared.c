@@ -129,14 +129,7 @@ void commandline_put(FILE *out, const struct memtrace_header *header) {
 
 const char *export_name(const struct export *export, const struct names_frame *frame,
                         char *buffer) {
-    char full[4096];
-    names_spell(frame, full, sizeof full);
-    if (frame->function != NULL && !export->full_names) {
-        shortname(full, buffer, sizeof full);
-    } else {
-        strcpy(buffer, full);
-    }
-    return buffer;
+    return shortname_of(frame, export->full_names, buffer, 4096);
 }
 
 const char *export_label(const struct export *export, const struct names_frame *frame,

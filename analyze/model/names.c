@@ -491,3 +491,9 @@ bool names_explain_missing(const struct names *names, char *line, size_t size) {
                                     : "or a server that DEBUGINFOD_URLS names");
     return true;
 }
+
+const char *shortname_of(const struct names_frame *frame, bool is_whole, char *buffer,
+                         size_t size) {
+    return frame->function == NULL || is_whole ? names_spell(frame, buffer, size)
+                                               : shortname(frame->function, buffer, size);
+}

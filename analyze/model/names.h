@@ -86,4 +86,8 @@ bool names_explain_missing(const struct names *names, char *line, size_t size);
  */
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size);
 
+/* What to show of a frame: its function's short name (roles.h), or the whole one; module+0xoffset
+ * without. */
+const char *shortname_of(const struct names_frame *frame, bool is_whole, char *buffer, size_t size);
+
 #endif

@@ -67,15 +67,13 @@ void callpaths_free(struct callpaths *paths) {
 
 const char *callpaths_name(const struct query *query, const struct names_frame *frame) {
     struct callpaths *paths = query->callpaths;
-    char full[NAME_BYTES];
-    char brief[NAME_BYTES];
+    char text[NAME_BYTES];
     char *name = numbermap_get(&paths->names, (uintptr_t)frame);
     if (name != NULL) {
         return name;
     }
-    names_spell(frame, full, sizeof full);
     name = arena_string(&paths->memory,
-                        query->source.has_full_names ? full : shortname(full, brief, sizeof brief));
+                        shortname_of(frame, query->source.has_full_names, text, sizeof text));
     return name != NULL && numbermap_put(&paths->names, (uintptr_t)frame, name) == 0 ? name : NULL;
 }
 

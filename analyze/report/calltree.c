@@ -244,14 +244,12 @@ static char is_asked_for, is_other;
 /* A whole name may be given as it is recorded, or as reports show it. */
 static bool around_matches(const struct callers_of *of, const struct names_frame *frame) {
     char name[4096];
-    char brief[4096];
     names_spell(frame, name, sizeof name);
     if (of->function == NULL) {
         return regexec(of->regex, name, 0, NULL, 0) == 0;
     }
     return strcmp(name, of->function) == 0 ||
-           (frame->function != NULL &&
-            strcmp(shortname(name, brief, sizeof brief), of->function) == 0);
+           strcmp(shortname_of(frame, false, name, sizeof name), of->function) == 0;
 }
 
 /* Each function's name is looked at once. */

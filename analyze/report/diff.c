@@ -6,6 +6,7 @@
 #include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/diffmatch.h"
+#include "analyze/report/metric.h"
 #include "analyze/rows/pathwalk.h"
 #include "analyze/rows/style.h"
 
@@ -246,17 +247,6 @@ static void difftree_put_in_order(struct difftree *tree) {
 
 /* ---- Making them ---- */
 
-/* A program that recorded no call paths has totals, but no contexts: they become one leaf. */
-static struct model_context diff_whole(const struct model *model) {
-    const struct model_totals *totals = &model->totals;
-    return (struct model_context){.peak_bytes = totals->maximum_bytes,
-                                  .live_bytes = totals->live_bytes,
-                                  .live_blocks = totals->live_blocks,
-                                  .total_bytes = totals->total_bytes,
-                                  .allocations = totals->allocations,
-                                  .temporary = totals->temporary};
-}
-
 /* One leaf for each name of the innermost frames. */
 static uint32_t growing_named_leaf(struct growing *growing, uint32_t id, enum diff_by by) {
     enum { FILES = 3, MODULES = 4, NOTHING = 5 };
@@ -277,7 +267,7 @@ static uint32_t growing_named_leaf(struct growing *growing, uint32_t id, enum di
 static void difftree_make(struct difftree *tree, struct words *words, const struct diff_side *side,
                           enum diff_by by) {
     const struct model *model = side->model;
-    struct model_context all = diff_whole(model);
+    struct model_context all = metric_whole(model); /* one leaf, where there are no contexts */
     bool any = false;
     struct growing growing = {
         .tree = tree,

@@ -23,22 +23,13 @@ static const char *diffwrite_state_of(const struct diff_row *row) {
     return row->present[0] && row->present[1] ? NULL : row->present[1] ? "new" : "gone";
 }
 
-static const char *diffwrite_spell(const struct names_frame *frame, bool full_names, char *buffer,
-                                   size_t size) {
-    char name[4096];
-    if (full_names || frame->function == NULL) {
-        return names_spell(frame, buffer, size);
-    }
-    return shortname(names_spell(frame, name, sizeof name), buffer, size);
-}
-
 static const char *diffwrite_name_of(const struct diff *diff, const struct diff_row *row,
                                      bool full_names, char *buffer, size_t size) {
     const struct names_frame *frame = diff_frame(diff, row);
     if (frame == NULL) {
         snprintf(buffer, size, "(no call path was recorded)");
     } else if (diff->by == DIFF_BY_PATH || diff->by == DIFF_BY_FUNCTION) {
-        diffwrite_spell(frame, full_names, buffer, size);
+        shortname_of(frame, full_names, buffer, size);
     } else if (diff->by == DIFF_BY_FILE && frame->file != NULL) {
         snprintf(buffer, size, "%s", pathname_base(frame->file));
     } else if (frame->module[0] != '\0') {

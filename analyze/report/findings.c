@@ -171,18 +171,13 @@ uint64_t culprit_cost(const struct culprit *culprit, const struct model *model,
 }
 
 const char *culprit_name(const struct report *report, const struct culprit *culprit, char *buffer) {
-    char name[4096];
+    enum { WHOLE_NAME = 301 }; /* leaves room for a place */
+    bool is_whole;
     if (culprit->frame == NULL) {
-        strcpy(buffer, "unknown code");
-        return buffer;
+        return strcpy(buffer, "unknown code");
     }
-    names_spell(culprit->frame, name, sizeof name);
-    if (culprit->frame->function == NULL || report->options.full_names) {
-        snprintf(buffer, CULPRIT_NAME, "%.300s", name);
-    } else {
-        shortname(name, buffer, CULPRIT_NAME);
-    }
-    return buffer;
+    is_whole = report->options.full_names;
+    return shortname_of(culprit->frame, is_whole, buffer, is_whole ? WHOLE_NAME : CULPRIT_NAME);
 }
 
 const char *culprit_place(const struct report *report, const struct culprit *culprit,

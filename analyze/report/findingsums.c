@@ -27,8 +27,6 @@ enum {
     HEADER_BYTES = 8, /* what the C library's malloc keeps with each block */
     FOREIGN_LEAST = 1000,
     RESIDENT_LEAST = 16 << 20,
-    UNUSED_LEAST = 1 << 20,
-    PEAK_SHARE = 4,
     PINNED_PAGES = 100,
     SLACK_LEAST = 64 << 10,
     REALLOC_LEAST = 1000,
@@ -356,8 +354,16 @@ struct moment {
     struct holes holes;
     struct detail *detail;
     struct heapmap map;
-    char at[32]; /* as --at takes it */
 };
+
+/* One that the heap shows at that moment. */
+static void finding_add_at(struct findings *findings, struct finding finding,
+                           const struct moment *moment) {
+    double seconds = (double)(moment->holes.time_ns + 1) / 1e9;
+    finding.view = job_text("heap?at=%.9fs", seconds);
+    finding.options = job_text("--show-fragmentation --at %.9fs", seconds);
+    findings_add(findings, finding);
+}
 
 static void finding_add_pinned(struct findings *findings, const struct report *report,
                                const struct moment *moment) {
@@ -384,9 +390,7 @@ static void finding_add_pinned(struct findings *findings, const struct report *r
         number_bytes(&numbers[2], moment->holes.live_bytes), number_bytes(&numbers[3], pin->bytes),
         culprit_place(report, &culprit, place), number_items(&numbers[4], pin->pages, "page"),
         number_bytes(&numbers[5], finding.bytes));
-    finding.view = job_text("heap?at=%s", moment->at);
-    finding.options = job_text("--show-fragmentation --at %s", moment->at);
-    findings_add(findings, finding);
+    finding_add_at(findings, finding, moment);
 }
 
 static void finding_add_holes(struct findings *findings, const struct moment *moment) {
@@ -408,9 +412,7 @@ static void finding_add_holes(struct findings *findings, const struct moment *mo
         number_bytes(&numbers[1], moment->holes.live_bytes),
         number_items(&numbers[2], map->pages, "page"), number_count(&numbers[3], map->nearly_empty),
         number_bytes(&(struct number){{0}}, finding.bytes));
-    finding.view = job_text("heap?at=%s", moment->at);
-    finding.options = job_text("--show-fragmentation --at %s", moment->at);
-    findings_add(findings, finding);
+    finding_add_at(findings, finding, moment);
 }
 
 static void finding_add_slack(struct findings *findings, const struct report *report,
@@ -446,9 +448,7 @@ static void finding_add_slack(struct findings *findings, const struct report *re
         number_duration(&numbers[0], moment->holes.time_ns), number_bytes(&numbers[1], bytes),
         number_bytes(&numbers[2], finding.bytes), number_bytes(&numbers[3], most->slack_bytes),
         culprit_place(report, &culprit, place));
-    finding.view = job_text("heap?at=%s", moment->at);
-    finding.options = job_text("--show-fragmentation --at %s", moment->at);
-    findings_add(findings, finding);
+    finding_add_at(findings, finding, moment);
 }
 
 static void finding_find_holes(struct findings *findings, const struct findings_wish *wish) {
@@ -464,7 +464,6 @@ static void finding_find_holes(struct findings *findings, const struct findings_
                          &moment.holes, &error),
               &error);
     selection.view.to_ns = moment.holes.time_ns + 1;
-    snprintf(moment.at, sizeof moment.at, "%.9fs", (double)selection.view.to_ns / 1e9);
     moment.detail = detail_gather(&parts, &selection, wish->whole, report.parts, report.names,
                                   wish->replay, &error);
     job_check(moment.detail != NULL ? 0 : -1, &error);
@@ -472,9 +471,7 @@ static void finding_find_holes(struct findings *findings, const struct findings_
     moment.map = heapmap_make(moment.detail, report_smaps(&report, selection.view.to_ns));
     finding_add_slack(findings, &report, &moment);
     pins = moment.map.pins;
-    if (moment.holes.unused_bytes < UNUSED_LEAST ||
-        moment.holes.unused_bytes < moment.holes.live_bytes ||
-        moment.holes.unused_bytes < report.model->totals.maximum_bytes / PEAK_SHARE) {
+    if (!holes_are_trouble(&moment.holes, report.model)) {
         return;
     }
     if (moment.map.pin_count != 0 && pins[0].pages >= PINNED_PAGES &&

@@ -216,26 +216,19 @@ static void json_put_children(struct jsonwriter *json, const struct model *model
     jsonwriter_end_map(json);
 }
 
-void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, size_t count) {
-    jsonwriter_array(json, "gaps");
+void report_json_gaps(struct jsonwriter *json, bool are_thinned, const struct model_gap *gaps,
+                      size_t count) {
+    jsonwriter_array(json, are_thinned ? "thinned" : "gaps");
     for (size_t i = 0; i < count; i++) {
         jsonwriter_map(json, NULL);
         jsonwriter_number(json, "from_ns", gaps[i].from_ns);
         jsonwriter_number(json, "to_ns", gaps[i].to_ns);
-        jsonwriter_number(json, "allocations", gaps[i].allocs);
-        jsonwriter_number(json, "frees", gaps[i].frees);
-        jsonwriter_end_map(json);
-    }
-    jsonwriter_end_array(json);
-}
-
-void report_json_thinned(struct jsonwriter *json, const struct model_gap *thinned, size_t count) {
-    jsonwriter_array(json, "thinned");
-    for (size_t i = 0; i < count; i++) {
-        jsonwriter_map(json, NULL);
-        jsonwriter_number(json, "from_ns", thinned[i].from_ns);
-        jsonwriter_number(json, "to_ns", thinned[i].to_ns);
-        jsonwriter_number(json, "sample_bytes", thinned[i].distance);
+        if (are_thinned) {
+            jsonwriter_number(json, "sample_bytes", gaps[i].distance);
+        } else {
+            jsonwriter_number(json, "allocations", gaps[i].allocs);
+            jsonwriter_number(json, "frees", gaps[i].frees);
+        }
         jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);
@@ -264,8 +257,8 @@ static void json_put_recording(struct jsonwriter *json, const struct model *mode
     jsonwriter_bool(json, "some_modules", recording->some_modules);
     jsonwriter_bool(json, "sampled", recording->sampled);
     jsonwriter_bool(json, "totals_counted", recording->is_counted);
-    report_json_gaps(json, model->gaps, model->gap_count);
-    report_json_thinned(json, model->thinned, model->thinned_count);
+    report_json_gaps(json, false, model->gaps, model->gap_count);
+    report_json_gaps(json, true, model->thinned, model->thinned_count);
     facts_put_errors(json, model);
     jsonwriter_end_map(json);
 }

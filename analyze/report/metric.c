@@ -108,14 +108,18 @@ struct cost metric_cost(enum metric metric, const struct model_context *context)
     }
 }
 
-struct cost metric_total(enum metric metric, const struct model *model) {
+struct model_context metric_whole(const struct model *model) {
     const struct model_totals *totals = &model->totals;
-    const struct model_context all = {.peak_bytes = totals->maximum_bytes,
-                                      .live_bytes = totals->live_bytes,
-                                      .live_blocks = totals->live_blocks,
-                                      .total_bytes = totals->total_bytes,
-                                      .allocations = totals->allocations,
-                                      .temporary = totals->temporary};
+    return (struct model_context){.peak_bytes = totals->maximum_bytes,
+                                  .live_bytes = totals->live_bytes,
+                                  .live_blocks = totals->live_blocks,
+                                  .total_bytes = totals->total_bytes,
+                                  .allocations = totals->allocations,
+                                  .temporary = totals->temporary};
+}
+
+struct cost metric_total(enum metric metric, const struct model *model) {
+    const struct model_context all = metric_whole(model);
     return metric_cost(metric, &all);
 }
 

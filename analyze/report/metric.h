@@ -28,6 +28,8 @@ struct cost {
 };
 
 struct cost metric_cost(enum metric metric, const struct model_context *context);
+/* The heap's totals as one context, without a call path. */
+struct model_context metric_whole(const struct model *model);
 struct cost metric_total(enum metric metric, const struct model *model);
 /* Of a sample: the standard error of the total's main number; 0: counted, or not known. */
 double metric_error(enum metric metric, const struct model *model);

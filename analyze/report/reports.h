@@ -92,13 +92,13 @@ bool report_has_many_allocations(const struct model *model);
  * function. */
 void report_next(const struct report *report, bool is_flat);
 void report_json(const struct report *report);
-/* "gaps": when events were lost, an array in the map that is open. */
+/* "gaps": when events were lost, or "thinned": when not all were recorded, since too many came; an
+ * array in the map that is open. */
 struct jsonwriter;
-void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, size_t count);
+void report_json_gaps(struct jsonwriter *json, bool are_thinned, const struct model_gap *gaps,
+                      size_t count);
 /* "by_pool": an array with a map for each pool; the same. */
 void report_json_pools(struct jsonwriter *json, const struct report *report);
-/* "thinned": when not all were recorded, since too many came; the same. */
-void report_json_thinned(struct jsonwriter *json, const struct model_gap *thinned, size_t count);
 void report_csv(const struct report *report);
 
 /* Before these two: where the frames of all call paths would be more than 100 MB, and neither

@@ -183,14 +183,9 @@ void style_frame_lines(const struct report *report, const struct names_frame *fr
     const size_t least = 20; /* a name shorter than that says nothing */
     char suffix[96];
     char name[4096];
-    char brief[4096];
-    const char *shown = name;
+    const char *shown = shortname_of(frame, report->options.full_names, name, sizeof name);
     char place[512];
     size_t columns = 0;
-    names_spell(frame, name, sizeof name);
-    if (!report->options.full_names && frame->function != NULL) {
-        shown = shortname(name, brief, sizeof brief);
-    }
     spell_place(frame, first, last, place, sizeof place);
     spell_suffix(frame->inlined, folded, false, suffix, sizeof suffix);
     if (report->options.width != 0) {

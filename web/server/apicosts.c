@@ -14,10 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double share_of(uint64_t part, uint64_t whole) {
-    return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
-}
-
 /* ---- Functions ---- */
 
 enum { OFFSET_BITS = 40 /* of a module: names have numbers below that */ };
@@ -138,7 +134,7 @@ static struct function_row *functions_of(struct api_call *call, const struct ans
             *row = (struct function_row){.frame = *item->frame,
                                          .self = framesums_cost(metric, &item->self).main,
                                          .total = total.main,
-                                         .share = share_of(total.main, all),
+                                         .share = table_share(total.main, all).real,
                                          .side = total.side};
             row->frame.line = by == FRAMESUMS_LINE ? row->frame.line : 0;
             row->frame.inlined = false;

@@ -35,14 +35,6 @@ uint32_t apiframes_add_function(struct apiframes *frames, const struct names_fra
     return apiframes_number(frames, frame, frame->function_key);
 }
 
-const char *apiframes_spell(const struct report *report, const struct names_frame *frame,
-                            char *buffer, size_t size) {
-    if (frame->function != NULL && !report->options.full_names) {
-        return shortname(frame->function, buffer, size);
-    }
-    return names_spell(frame, buffer, size);
-}
-
 /* ---- Whose code ---- */
 
 /* Of the sum of a run each process's program is own code. */
@@ -75,7 +67,8 @@ void apiframes_write_one(const struct report *report, struct jsonwriter *json, c
                          const struct names_frame *frame) {
     char function[8192];
     jsonwriter_map(json, name);
-    jsonwriter_string(json, "function", apiframes_spell(report, frame, function, sizeof function));
+    jsonwriter_string(json, "function",
+                      shortname_of(frame, report->options.full_names, function, sizeof function));
     if (frame->file != NULL) {
         jsonwriter_string(json, "file", frame->file);
     }

@@ -39,9 +39,4 @@ void apiframes_write_one(const struct report *report, struct jsonwriter *json, c
 void apiframes_write_path(const struct report *report, struct jsonwriter *json, const char *name,
                           uint32_t node);
 
-/* The function as it is shown: short unless options.full_names, module+0x... where unknown.
- * Returns the buffer. */
-const char *apiframes_spell(const struct report *report, const struct names_frame *frame,
-                            char *buffer, size_t size);
-
 #endif

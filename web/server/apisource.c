@@ -224,7 +224,7 @@ static void put_line(const struct api_call *call, const struct framesums_item *i
     jsonwriter_map(call->json, NULL);
     jsonwriter_number(call->json, "line", frame->line);
     jsonwriter_string(call->json, "function",
-                      apiframes_spell(&call->report, frame, name, sizeof name));
+                      shortname_of(frame, call->report.options.full_names, name, sizeof name));
     put_costs(call->json, "", &item->inclusive);
     put_costs(call->json, "self_", &item->self);
     if (call->base != NULL) {

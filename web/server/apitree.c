@@ -530,7 +530,7 @@ static bool is_found(struct found *found, const struct report *report, const reg
         if (known == &does_match && found->count < MOST_FOUND) {
             job_grow(&found->names, &found->room, found->count, sizeof *found->names);
             found->names[found->count++] =
-                job_string(apiframes_spell(report, frame, name, sizeof name));
+                job_string(shortname_of(frame, report->options.full_names, name, sizeof name));
         }
     }
     return known == &does_match;

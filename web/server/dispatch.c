@@ -4,13 +4,13 @@
 
 #include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
+#include "collect/clock.h"
 #include "web/server/apilist.h"
 #include "web/server/watch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define API          "/api/v1"
 #define COLUMNS_TYPE "application/vnd.memtrace.columns"
@@ -178,12 +178,6 @@ static void get_views(struct dispatch *self) {
 
 /* ---- Around the data ---- */
 
-static uint64_t dispatch_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* How a command line names it: a running program by its number. */
 static void command_put_file(FILE *out, const struct source *file) {
     if (file->model->live && file->parts.count == 0) {
@@ -299,7 +293,7 @@ static void envelope_put_told(struct dispatch *self) {
     }
     jsonwriter_string(json, "via", via[call->told.via]);
     jsonwriter_double(json, "ms",
-                      self->is_saved ? 0 : (double)(dispatch_now_ns() - self->start_ns) / 1e6);
+                      self->is_saved ? 0 : (double)(clock_now_ns() - self->start_ns) / 1e6);
     jsonwriter_string(json, "command", command != NULL ? command : "");
     if (call->told.sql != NULL) {
         jsonwriter_string(json, "sql", call->told.sql);
@@ -463,7 +457,7 @@ static void dispatch_answer(struct dispatch *self, struct reply *reply) {
     struct api_call *call = &self->call;
     struct error error = {""};
     self->reply = reply;
-    self->start_ns = dispatch_now_ns();
+    self->start_ns = clock_now_ns();
     call->columns = call->request->wants_columns ? &self->columns : NULL;
     if (job_run(dispatch_work, self, NULL, &error) != 0) {
         dispatch_close_writer(call);

@@ -61,9 +61,7 @@ void hub_free(struct hub *hub) {
     for (unsigned i = 0; i < hub->count; i++) {
         struct hub_source *source = hub->sources[i];
         atomic_store(&source->cancel, true);
-        if (source->has_opener) {
-            pthread_join(source->opener, NULL);
-        }
+        pthread_join(source->opener, NULL);
     }
     pthread_mutex_lock(&hub->lock);
     hub_shrink(hub, 0);
@@ -447,11 +445,6 @@ static void *hub_open_source(void *argument) {
     return NULL;
 }
 
-static int start_opener(struct hub_source *source) {
-    source->has_opener = worker_start(&source->opener, "opener", hub_open_source, source) == 0;
-    return source->has_opener ? 0 : -1;
-}
-
 int64_t hub_busy_ms(void) {
     struct timespec busy;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &busy);
@@ -509,7 +502,7 @@ static unsigned hub_add_named(struct hub *hub, const char *name, struct error *e
             .number = hub->count + 1, .name = strdup(name), .path = strdup(name), .what = "file"};
     }
     if (source == NULL || source->status.name == NULL || source->status.path == NULL ||
-        start_opener(source) != 0) {
+        worker_start(&source->opener, "opener", hub_open_source, source) != 0) {
         if (source != NULL) {
             hub_status_free(&source->status);
         }

@@ -54,7 +54,6 @@ struct hub_source {
     struct hub_status status; /* name and path are its own */
     struct loaded *whole;     /* without a choice of processes; NULL: not open */
     pthread_t opener;
-    bool has_opener;
     atomic_bool cancel;
     int64_t told_ms; /* when its progress was told last */
     int64_t sum_ms;  /* the last sum of all that run took of a processor */
