@@ -1,0 +1,1 @@
+import{Ua as n}from"./chunk-NHKUEUWO.js";function l({label:t,value:o,options:s,onChange:r}){return n("span",{class:"segments",role:"group","aria-label":t,children:s.map(([e,a,i])=>n("button",{type:"button","aria-pressed":e===o,title:i,onClick:()=>r(e),children:a},e))})}export{l as a};

@@ -1,1 +1,0 @@
-import{za as n}from"./chunk-3MWEY4MA.js";function l({label:t,value:o,options:s,onChange:r}){return n("span",{class:"segments",role:"group","aria-label":t,children:s.map(([e,a,i])=>n("button",{type:"button","aria-pressed":e===o,title:i,onClick:()=>r(e),children:a},e))})}export{l as a};

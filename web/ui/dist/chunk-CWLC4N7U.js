@@ -1,1 +1,0 @@
-import{Ja as d,Ka as m,M as n,O as t}from"./chunk-3MWEY4MA.js";function w(s,p={},u){let o=t("sort"),a=s?.columns.some(e=>e.name===o)===!0&&o!==null?{sort:o,order:t("order")??"desc"}:p,r=m(s,a,u);return{...r,setSort:e=>n({set:{...d(e,r.sort,r.order,r.columns)}},"replace")}}export{w as a};

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-B7XS5Z5I.js";import"./chunk-F2ZMSWST.js";import"./chunk-UMPEHT27.js";import"./chunk-OR2RUJQB.js";import"./chunk-3MWEY4MA.js";export{b as FunctionTable,a as useSortedRows,c as view};

@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-X73T26IF.js";import"./chunk-HND2H66N.js";import"./chunk-YQUIUDEW.js";import"./chunk-CWLC4N7U.js";import"./chunk-MMRGXULY.js";import"./chunk-SWQB4GUI.js";import"./chunk-YXP43LXB.js";import"./chunk-F2ZMSWST.js";import"./chunk-UMPEHT27.js";import"./chunk-OR2RUJQB.js";import"./chunk-3MWEY4MA.js";export{a as BrushBar,b as view};
