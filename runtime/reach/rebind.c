@@ -210,6 +210,11 @@ static int object_comes_before(const struct link_map *a, const struct link_map *
     return a != NULL;
 }
 
+/* Both in one namespace. */
+static int object_is_near(const struct link_map *a, const struct link_map *b) {
+    return object_comes_before(a, b) || object_comes_before(b, a);
+}
+
 /* --- stand-ins -------------------------------------------------------------------------------- */
 
 /* One allocator. */
@@ -356,15 +361,8 @@ static void inject_word(struct walk *walk, const struct word *word) {
     }
 }
 
-static void inject_say_what_was_left(const struct walk *walk) {
-    static int said;
-    if (walk->left != 0 && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) {
-        log_line("inject: %u calls of an allocator cannot be followed, in %s", walk->left,
-                 walk->left_in[0] != '\0' ? walk->left_in : "the program");
-    }
-}
-
 void rebind_inject(void) {
+    static int said;
     struct walk walk = {.visit = inject_word, .own = objects_at((void *)rebind_inject)};
     if (runtime_is_attached()) {
         rebind_lead();
@@ -373,7 +371,10 @@ void rebind_inject(void) {
     for (; walk.in_data <= 1; walk.in_data++) {
         objects_visit(word_visit_object, &walk);
     }
-    inject_say_what_was_left(&walk);
+    if (walk.left != 0 && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) {
+        log_line("inject: %u calls of an allocator cannot be followed, in %s", walk.left,
+                 walk.left_in[0] != '\0' ? walk.left_in : "the program");
+    }
 }
 
 static void inject_note_run_path(void *argument, struct link_map *map) {
@@ -468,8 +469,6 @@ static uintptr_t led_to(const struct word *word, const struct led *function,
                         const struct link_map *own, uintptr_t target) {
     struct link_map *home = objects_at((void *)target);
     int number = standin_number(word->name);
-    int is_near =
-        home != NULL && (object_comes_before(home, own) || object_comes_before(own, home));
     /* A function of the program itself that leads to us as it is (--alloc): its calls are counted
      * there, or its blocks would be of two kinds. */
     int is_followed =
@@ -484,11 +483,13 @@ static uintptr_t led_to(const struct word *word, const struct led *function,
         /* Not bound yet: the loader would find what all find, as long as the object is of the
          * first namespace. */
         return word->kind == WORD_CALL && word->symbol->st_shndx == SHN_UNDEF &&
-                       function->real != 0 && is_near
+                       function->real != 0 && object_is_near(home, own)
                    ? function->ours
                    : 0;
     }
-    return number >= 0 ? standin_for(number, target, home, word->kind == WORD_DATA, !is_near) : 0;
+    return number >= 0 ? standin_for(number, target, home, word->kind == WORD_DATA,
+                                     !object_is_near(home, own))
+                       : 0;
 }
 
 static void led_lead(struct walk *walk, const struct word *word) {
