@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/quiescence.h"
 
+#include "runtime/base/proc.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/thread.h"
@@ -28,14 +29,6 @@ struct waiting {
     uint32_t tid; /* 0: it has been outside */
     uint64_t ran_ns;
 };
-
-static uint32_t quiescence_number(const char *name) {
-    uint32_t number = 0;
-    for (; *name >= '0' && *name <= '9'; name++) {
-        number = number * 10 + (uint32_t)(*name - '0');
-    }
-    return number;
-}
 
 static void quiescence_add(struct quiescence *quiet, uint32_t tid) {
     struct waiting *waiting = &quiet->thread[quiet->count];
@@ -58,7 +51,8 @@ static void quiescence_find_threads(struct quiescence *quiet) {
     while (fd >= 0 && (size = sys_list((int)fd, buffer, sizeof buffer)) > 0) {
         for (long at = 0; at < size;) {
             const struct sys_entry *entry = (const void *)(buffer + at);
-            quiescence_add(quiet, quiescence_number(entry->name));
+            const char *name = entry->name;
+            quiescence_add(quiet, (uint32_t)text_read_number(&name));
             at += entry->size_bytes;
         }
     }
@@ -66,19 +60,11 @@ static void quiescence_find_threads(struct quiescence *quiet) {
     sys_close(fd);
 }
 
-/* What the file says, with a 0 at the end; or nothing. So many bytes, or less than 0. */
+/* As proc_read() does, of a file in a folder of that number. */
 static long quiescence_read(const char *base, uint32_t number, const char *name, char *buffer,
                             size_t size) {
-    long got = -1;
-    long fd;
     text_print(buffer, size, "%s%u%s", base, number, name);
-    fd = sys_open(buffer, O_RDONLY | O_CLOEXEC, 0);
-    if (fd >= 0) {
-        got = sys_read((int)fd, buffer, size - 1);
-        sys_close(fd);
-    }
-    buffer[got > 0 ? got : 0] = '\0';
-    return got;
+    return proc_read(buffer, buffer, size);
 }
 
 /* Behind the name in parentheses; 0: not known. */
@@ -99,11 +85,8 @@ static int quiescence_children_sleep(uint32_t tid) {
     const char *at = buffer;
     int all = size >= 0 && size < (long)sizeof buffer - 1;
     while (all && *at != '\0') {
-        char state = quiescence_state("/proc/", quiescence_number(at));
+        char state = quiescence_state("/proc/", (uint32_t)text_read_number(&at));
         all = state == 'S' || state == 'Z' || state == 'X';
-        while (*at >= '0' && *at <= '9') {
-            at++;
-        }
         at += *at == ' ';
     }
     return all;

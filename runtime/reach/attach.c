@@ -136,11 +136,7 @@ static void attach_learn_filters(const char *settings) {
     for (; *settings != '\0'; settings += text_length(settings) + 1) {
         if (text_starts(settings, MEMTRACE_ATTACH_FILTERS)) {
             const char *digit = settings + sizeof MEMTRACE_ATTACH_FILTERS - 1;
-            uintptr_t at = 0;
-            for (; *digit >= '0' && *digit <= '9'; digit++) {
-                at = at * 10 + (uintptr_t)(*digit - '0');
-            }
-            filters = (const void *)at;
+            filters = (const void *)(uintptr_t)text_read_number(&digit);
         }
     }
     code = filters != NULL ? (const void *)(filters + 1) : NULL;
