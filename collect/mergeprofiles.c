@@ -1,15 +1,92 @@
 /* SPDX-License-Identifier: MIT */
-/* mergeprofiles.c: one profile of several. See mergeprofiles.h. */
+/* mergeprofiles.c: one profile of several, and how a profile is written. See mergeprofiles.h. */
 #include "collect/mergeprofiles.h"
 
 #include "analyze/base/array.h"
 #include "analyze/base/job.h"
+#include "analyze/read/block.h"
 #include "analyze/read/recording.h"
+#include "collect/compress.h"
 #include "collect/mergetables.h"
-#include "collect/profilewrite.h"
 #include "memtrace/sampled.h"
 
+#include <errno.h>
 #include <string.h>
+
+/* ---- A profile ---- */
+
+/* Room for this many bytes more, all zero. */
+static unsigned char *profilewrite_append(struct profilewrite *write, size_t size) {
+    size_t at = write->size;
+    job_reserve(&write->bytes, &write->room, at + size, sizeof *write->bytes);
+    memset(write->bytes + at, 0, size);
+    write->size += size;
+    return write->bytes + at;
+}
+
+struct profilewrite profilewrite_begin(void) {
+    struct profilewrite write = {.size = 0};
+    profilewrite_append(&write, MEMTRACE_HEADER_SIZE);
+    return write;
+}
+
+/* A segment of item_count items, of which the first `given` are there and the others are zero. */
+static void profilewrite_put(struct profilewrite *write, struct memtrace_segment segment,
+                             const void *items, size_t given) {
+    const uint64_t page = MEMTRACE_PAGE_SIZE;
+    uint64_t bytes = (uint64_t)segment.item_size * given;
+    unsigned char *place;
+    segment.magic = MEMTRACE_SEGMENT_MAGIC;
+    segment.header_size = sizeof segment;
+    segment.size = ((uint64_t)segment.item_size * segment.item_count + page - 1) / page * page;
+    place = profilewrite_append(write, segment.size);
+    memcpy(place, &segment, sizeof segment);
+    if (bytes > sizeof segment) {
+        memcpy(place + sizeof segment, (const char *)items + sizeof segment,
+               bytes - sizeof segment);
+    }
+}
+
+void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind kind,
+                          uint32_t owner, uint32_t index, const void *items, size_t item_size,
+                          size_t item_count) {
+    const struct memtrace_segment segment = {.kind = (uint16_t)kind,
+                                             .owner = owner,
+                                             .index = index,
+                                             .item_size = (uint32_t)item_size,
+                                             .item_count = (uint32_t)item_count};
+    if (item_size * item_count > sizeof segment) {
+        profilewrite_put(write, segment, items, item_count);
+    }
+}
+
+void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind kind,
+                         uint32_t owner, const void *items, size_t item_size, size_t item_count) {
+    for (size_t first = 0; first < item_count; first += MEMTRACE_LEAF_ITEMS) {
+        size_t left = item_count - first;
+        const struct memtrace_segment segment = {.kind = (uint16_t)kind,
+                                                 .owner = owner,
+                                                 .index = (uint32_t)(first / MEMTRACE_LEAF_ITEMS),
+                                                 .item_size = (uint32_t)item_size,
+                                                 .item_count = MEMTRACE_LEAF_ITEMS};
+        profilewrite_put(write, segment, (const char *)items + first * item_size,
+                         left < MEMTRACE_LEAF_ITEMS ? left : MEMTRACE_LEAF_ITEMS);
+    }
+}
+
+void profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out) {
+    const struct compress_source source = {write->bytes, -1, write->size};
+    memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
+    header->version = (header->flags & MEMTRACE_FLAG_SAMPLED) != 0 ? MEMTRACE_FORMAT_SAMPLED
+                                                                   : MEMTRACE_FORMAT_VERSION;
+    header->header_size = MEMTRACE_HEADER_SIZE;
+    header->byte_order = MEMTRACE_BYTE_ORDER;
+    header->end = write->size;
+    memcpy(write->bytes, header, sizeof *header);
+    if (compress_or_store(&source, BLOCK_PACK_LEVEL, fileno(out)) != 0) {
+        job_fail("cannot write the profile: %s", strerror(errno));
+    }
+}
 
 enum {
     PEAK_EPOCH = 2,   /* even: each cell says what it held at the maximum */
@@ -94,20 +171,6 @@ static void mergeprofiles_find_inputs(struct merging *merging) {
 
 /* ---- Costs ---- */
 
-/* Cells for all contexts of the tables, and for 0, which is no path's: profiles may have costs and
- * no node. The new ones are zero. */
-static void mergeprofiles_grow_cells(struct merging *merging) {
-    size_t before = merging->cell_count;
-    size_t count = merging->tables.node_count != 0 ? merging->tables.node_count : 1;
-    job_reserve(&merging->cells, &merging->cell_room, count, sizeof *merging->cells);
-    job_reserve(&merging->estimates, &merging->estimate_room, count, sizeof *merging->estimates);
-    if (count > before) {
-        memset(merging->cells + before, 0, (count - before) * sizeof *merging->cells);
-        memset(merging->estimates + before, 0, (count - before) * sizeof *merging->estimates);
-        merging->cell_count = count;
-    }
-}
-
 /* Into the record of a cell. The first place of a leaf lies under its header. */
 static void mergeprofiles_add_lifetimes(struct merging *merging, struct memtrace_cell *cell,
                                         const uint64_t *buckets) {
@@ -139,7 +202,17 @@ static void mergeprofiles_add_estimate(struct memtrace_estimate *estimate,
 
 static void mergeprofiles_add_costs(struct merging *merging, const struct model *model,
                                     const struct mergesource *source) {
-    mergeprofiles_grow_cells(merging);
+    size_t before = merging->cell_count;
+    size_t count = merging->tables.node_count != 0 ? merging->tables.node_count : 1;
+    /* Cells for all contexts of the tables, and for 0, which is no path's: profiles may have costs
+     * and no node. The new ones are zero. */
+    job_reserve(&merging->cells, &merging->cell_room, count, sizeof *merging->cells);
+    job_reserve(&merging->estimates, &merging->estimate_room, count, sizeof *merging->estimates);
+    if (count > before) {
+        memset(merging->cells + before, 0, (count - before) * sizeof *merging->cells);
+        memset(merging->estimates + before, 0, (count - before) * sizeof *merging->estimates);
+        merging->cell_count = count;
+    }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         uint32_t id = mergesource_context(source, context->id);
@@ -317,19 +390,9 @@ static void mergeprofiles_add_header(struct merging *merging, const struct model
     header->churn_bytes += other->churn_bytes;
 }
 
-static void mergeprofiles_add_model(struct merging *merging, uint64_t shift_ns) {
-    const struct model *model = merging->model;
-    struct mergesource source;
-    mergetables_add(&merging->tables, model, shift_ns, &source);
-    mergeprofiles_add_costs(merging, model, &source);
-    mergeprofiles_add_foreign(merging, model, &source);
-    mergeprofiles_add_timeline(merging, model, shift_ns);
-    mergeprofiles_add_header(merging, model, shift_ns);
-    mergeprofiles_add_children(merging, model, &source);
-    mergesource_release(&source);
-}
-
 static void mergeprofiles_add_input(struct merging *merging, const struct input *input) {
+    uint64_t shift_ns = input->start_ns - merging->inputs[0].start_ns;
+    struct mergesource source;
     struct error error;
     if (merging->load != NULL && recording_is(input->path)) {
         merging->model = merging->load(merging->context, input->path, &error);
@@ -339,7 +402,13 @@ static void mergeprofiles_add_input(struct merging *merging, const struct input 
         profile_close(profile);
     }
     job_check(merging->model != NULL ? 0 : -1, &error);
-    mergeprofiles_add_model(merging, input->start_ns - merging->inputs[0].start_ns);
+    mergetables_add(&merging->tables, merging->model, shift_ns, &source);
+    mergeprofiles_add_costs(merging, merging->model, &source);
+    mergeprofiles_add_foreign(merging, merging->model, &source);
+    mergeprofiles_add_timeline(merging, merging->model, shift_ns);
+    mergeprofiles_add_header(merging, merging->model, shift_ns);
+    mergeprofiles_add_children(merging, merging->model, &source);
+    mergesource_release(&source);
     model_free(merging->model);
     merging->model = NULL;
 }
@@ -358,29 +427,6 @@ static void mergeprofiles_write_tree(struct profilewrite *write, const struct me
                              (uint32_t)(first / MEMTRACE_LEAF_ITEMS), leaf, sizeof *leaf,
                              MEMTRACE_LEAF_ITEMS);
     }
-}
-
-/* One leaf that holds all ids. */
-static void mergeprofiles_write_threads(struct profilewrite *write,
-                                        const struct mergetables *tables) {
-    struct memtrace_thread_record *threads = job_array(MERGETABLES_THREADS, sizeof *threads);
-    size_t count = 0;
-    for (size_t i = 0; i < tables->thread_count; i++) {
-        uint32_t id = tables->threads[i].id;
-        threads[id] = tables->threads[i];
-        count = id >= count ? id + 1 : count;
-    }
-    profilewrite_segment(write, MEMTRACE_SEGMENT_THREADS, 0, 0, threads, sizeof *threads, count);
-}
-
-static void mergeprofiles_write_pools(struct profilewrite *write,
-                                      const struct mergetables *tables) {
-    struct memtrace_pool *pools = job_array(tables->pool_count + 1, sizeof *pools);
-    for (size_t i = 0; i < tables->pool_count; i++) {
-        memcpy(pools[i].name, tables->pools[i].name, sizeof pools[i].name);
-    }
-    profilewrite_segment(write, MEMTRACE_SEGMENT_POOLS, 0, 0, pools, sizeof *pools,
-                         tables->pool_count);
 }
 
 enum { OWNERS = 256, HIDDEN_OWNERS = 4, OWNER_PLACES = OWNERS + HIDDEN_OWNERS };
@@ -479,6 +525,9 @@ static void mergeprofiles_write_children(struct profilewrite *write,
 static void mergeprofiles_write(struct merging *merging) {
     const struct mergetables *tables = &merging->tables;
     struct memtrace_header *header = &merging->header;
+    struct memtrace_thread_record *threads = job_array(MERGETABLES_THREADS, sizeof *threads);
+    struct memtrace_pool *pools = job_array(tables->pool_count + 1, sizeof *pools);
+    size_t thread_count = 0;
     struct profilewrite write = profilewrite_begin();
     profilewrite_segment(&write, MEMTRACE_SEGMENT_MODULES, 0, 0, tables->modules,
                          sizeof *tables->modules, tables->module_count);
@@ -491,8 +540,19 @@ static void mergeprofiles_write(struct merging *merging) {
                         merging->cell_count);
     profilewrite_leaves(&write, MEMTRACE_SEGMENT_LIFETIMES, 0, merging->lifetimes,
                         sizeof *merging->lifetimes, merging->lifetime_count);
-    mergeprofiles_write_threads(&write, tables);
-    mergeprofiles_write_pools(&write, tables);
+    for (size_t i = 0; i < tables->thread_count; i++) {
+        uint32_t id = tables->threads[i].id;
+        threads[id] = tables->threads[i];
+        thread_count = id >= thread_count ? id + 1 : thread_count;
+    }
+    /* One leaf that holds all ids. */
+    profilewrite_segment(&write, MEMTRACE_SEGMENT_THREADS, 0, 0, threads, sizeof *threads,
+                         thread_count);
+    for (size_t i = 0; i < tables->pool_count; i++) {
+        memcpy(pools[i].name, tables->pools[i].name, sizeof pools[i].name);
+    }
+    profilewrite_segment(&write, MEMTRACE_SEGMENT_POOLS, 0, 0, pools, sizeof *pools,
+                         tables->pool_count);
     mergeprofiles_write_timeline(&write, merging);
     mergeprofiles_write_children(&write, merging);
     mergeprofiles_write_foreign(&write, merging);

@@ -12,9 +12,39 @@
 #define COLLECT_MERGEPROFILES_H
 
 #include "analyze/model/model.h"
+#include "memtrace/format.h"
 
 #include <stddef.h>
 #include <stdio.h>
+
+/* ---- A profile ---- */
+
+/* Its header, then segments (memtrace/format.h): it grows in memory, which is a job's, and is
+ * compressed and written at the end. */
+struct profilewrite {
+    unsigned char *bytes; /* of the profile, uncompressed */
+    size_t size;
+    size_t room;
+};
+
+/* Begins a profile: room for its header. */
+struct profilewrite profilewrite_begin(void);
+
+/* Appends a segment. `items` are item_count of them: the first ones, which lie under the segment's
+ * header, are not written. */
+void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind kind,
+                          uint32_t owner, uint32_t index, const void *items, size_t item_size,
+                          size_t item_count);
+
+/* Appends an array by id, MEMTRACE_LEAF_ITEMS a segment; the last one is filled up with zeros. */
+void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind kind,
+                         uint32_t owner, const void *items, size_t item_size, size_t item_count);
+
+/* Writes it all to the file, which is empty. The header's fields of the format itself are filled
+ * in. */
+void profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out);
+
+/* ---- One of several ---- */
 
 /* Makes the model of a recording, which is freed here. */
 typedef struct model *model_loader(void *context, const char *path, struct error *error);

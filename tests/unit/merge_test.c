@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "collect/mergeprofiles.h"
-#include "collect/profilewrite.h"
 #include "collect/transform/merge.h"
 
 #include <stdio.h>

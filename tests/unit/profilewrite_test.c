@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "analyze/read/profile.h"
-#include "collect/profilewrite.h"
+#include "collect/mergeprofiles.h"
 
 #include <stdio.h>
 #include <string.h>
