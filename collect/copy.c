@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* copy.c: all-or-nothing copies with holes. See copy.h. */
+/* copy.c: all-or-nothing copies with holes, and names for them. See copy.h. */
 #include "collect/copy.h"
 
 #include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/pathname.h"
 #include "analyze/base/scope.h"
 #include "analyze/read/block.h"
 #include "collect/compress.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +22,74 @@
 #include <unistd.h>
 
 enum { CHUNK = 256 * 1024, LAST_NUMBER = 999 };
+
+/* ---- Names in and beside the folder of a run ---- */
+
+enum { COPY_FOLDER = 4160 /* bytes of its path: struct runwriter */ };
+
+/* STEM.PID.mtp, with .2, .3 and so on before the ending; of recordings, whose parts are called so,
+ * with -2 and so on. */
+static bool copy_is_taken(const char *stem, uint32_t pid, const char *ending, unsigned number,
+                          char *path, size_t capacity) {
+    char infix[16] = "";
+    if (number > 1) {
+        snprintf(infix, sizeof infix, "%c%u", strcmp(ending, ".mtr") == 0 ? '-' : '.', number);
+    }
+    snprintf(path, capacity, "%s.%" PRIu32 "%s%s", stem, pid, infix, ending);
+    return access(path, F_OK) == 0;
+}
+
+/* A name that nobody has: a pid is of one process only within a namespace, and for a while. Names
+ * are taken from the first on, so a few looks are enough. */
+static void copy_free_path(const char *stem, uint32_t pid, const char *ending, char *path,
+                           size_t capacity) {
+    unsigned taken = 1;
+    unsigned end = 2;
+    if (!copy_is_taken(stem, pid, ending, 1, path, capacity)) {
+        return;
+    }
+    while (end < 1u << 30 && copy_is_taken(stem, pid, ending, end, path, capacity)) {
+        taken = end;
+        end *= 2;
+    }
+    while (end - taken > 1) {
+        unsigned middle = taken + (end - taken) / 2;
+        if (copy_is_taken(stem, pid, ending, middle, path, capacity)) {
+            taken = middle;
+        } else {
+            end = middle;
+        }
+    }
+    copy_is_taken(stem, pid, ending, end, path, capacity);
+}
+
+void copy_path_in(const char *folder, const char *program, uint32_t pid, const char *ending,
+                  char *path, size_t capacity) {
+    char stem[COPY_FOLDER + 256];
+    snprintf(stem, sizeof stem, "%s/%.200s", folder, program[0] != '\0' ? program : "unknown");
+    copy_free_path(stem, pid, ending, path, capacity);
+}
+
+bool copy_is_folder_of(const char *path, uint64_t run) {
+    char mark[COPY_FOLDER + 64];
+    snprintf(mark, sizeof mark, "%s/.run-%" PRIu64, path, run);
+    return run != 0 && access(mark, F_OK) == 0;
+}
+
+void copy_path_beside(const char *path, const struct memtrace_header *header, const char *ending,
+                      char *to, size_t capacity) {
+    char stem[COPY_FOLDER];
+    size_t length = strlen(path);
+    if (copy_is_folder_of(path, header->run.id)) {
+        copy_path_in(path, memtrace_program(header), header->pid, ending, to, capacity);
+        return;
+    }
+    length -= pathname_ends_in(path, ending) ? strlen(ending) : 0;
+    snprintf(stem, sizeof stem, "%.*s", (int)length, path);
+    copy_free_path(stem, header->pid, ending, to, capacity);
+}
+
+/* ---- Copies ---- */
 
 /* With its holes; a source that is shorter reads as zeros. 0, or -1 with errno. */
 static int copy_data(int from, int to, off_t size) {

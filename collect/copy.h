@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * copy.h: writes a region's bytes to a file of another name, compressed, all or nothing.
+ * copy.h: writes a region's bytes to a file of another name, compressed, all or nothing; and which
+ * names files have in the folder of a run, and beside one that is there.
  *
- * Called by collect/finish, by collect/collector when a limit is reached, and by top. Any thread.
+ * Called by collect/finish, by collect/collector when a limit is reached, and by top; names by all
+ * that write files of processes. Any thread.
  */
 #ifndef COLLECT_COPY_H
 #define COLLECT_COPY_H
@@ -17,6 +19,16 @@ static inline void owner_give(int fd, const struct memtrace_owner *owner) {
         return;
     }
 }
+
+/* Whether it is the folder of this run. */
+bool copy_is_folder_of(const char *path, uint64_t run);
+/* FOLDER/PROGRAM.PID.mtp, or PROGRAM.PID.2.mtp and so on where that name is taken. */
+void copy_path_in(const char *folder, const char *program, uint32_t pid, const char *ending,
+                  char *path, size_t capacity);
+/* Where a process's file goes if another one has `path`: into it, if it is the folder of the
+ * process's run; else beside it, as NAME.PID.mtr. Nobody has that name yet. */
+void copy_path_beside(const char *path, const struct memtrace_header *header, const char *ending,
+                      char *to, size_t capacity);
 
 enum copy_mode {
     COPY_REPLACE, /* an existing file is replaced */

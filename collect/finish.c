@@ -7,7 +7,6 @@
 #include "analyze/model/uncounted.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
-#include "collect/runfolder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,10 +44,10 @@ void finish_region(const struct claim *claim, enum copy_mode mode, struct finish
     char output[sizeof claim->header->output];
     snprintf(output, sizeof output, "%.*s", (int)sizeof output - 1,
              claim->is_outside ? claim->output : claim->header->output);
-    if (mode == COPY_KEEP && runfolder_is_of(output, claim->header->run.id)) {
+    if (mode == COPY_KEEP && copy_is_folder_of(output, claim->header->run.id)) {
         char folder[sizeof output];
         memcpy(folder, output, sizeof folder);
-        runfolder_path_beside(folder, claim->header, ".mtp", output, sizeof output);
+        copy_path_beside(folder, claim->header, ".mtp", output, sizeof output);
     }
     *finished = (struct finished){.place = FINISH_MOVED};
     if (copy_region(claim->fd, used_bytes(claim), output, mode, claim->header->pid, finished->path,

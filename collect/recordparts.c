@@ -5,7 +5,6 @@
 #include "analyze/base/pathname.h"
 #include "analyze/base/scope.h"
 #include "collect/copy.h"
-#include "collect/runfolder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +91,7 @@ static bool is_to_stay(const struct recordparts *parts, const char *path) {
     uint64_t run = parts->claim->header->run.id;
     struct recording *there;
     bool stays;
-    if (parts->claim->replaces_nothing || runfolder_is_of(path, run)) {
+    if (parts->claim->replaces_nothing || copy_is_folder_of(path, run)) {
         return true;
     }
     there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
@@ -113,8 +112,8 @@ static int create_first(struct recordparts *parts) {
         struct stat there;
         lock = recordfile_lock(path);
         if (is_to_stay(parts, path)) {
-            runfolder_path_beside(path, parts->claim->header, ".mtr", parts->path,
-                                  sizeof parts->recording->path);
+            copy_path_beside(path, parts->claim->header, ".mtr", parts->path,
+                             sizeof parts->recording->path);
             recordparts_path(parts, 0, path, sizeof path);
         } else if (lock < 0 || (fstat(lock, &ours) == 0 && lstat(path, &there) == 0 &&
                                 ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)) {

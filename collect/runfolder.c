@@ -71,71 +71,9 @@ int runfolder_make(struct runwriter *run) {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* STEM.PID.mtp, with .2, .3 and so on before the ending; of recordings, whose parts are called so,
- * with -2 and so on. */
-static bool runfolder_is_taken(const char *stem, uint32_t pid, const char *ending, unsigned number,
-                               char *path, size_t capacity) {
-    char infix[16] = "";
-    if (number > 1) {
-        snprintf(infix, sizeof infix, "%c%u", strcmp(ending, ".mtr") == 0 ? '-' : '.', number);
-    }
-    snprintf(path, capacity, "%s.%" PRIu32 "%s%s", stem, pid, infix, ending);
-    return access(path, F_OK) == 0;
-}
-
-/* A name that nobody has: a pid is of one process only within a namespace, and for a while. Names
- * are taken from the first on, so a few looks are enough. */
-static void free_path(const char *stem, uint32_t pid, const char *ending, char *path,
-                      size_t capacity) {
-    unsigned taken = 1;
-    unsigned end = 2;
-    if (!runfolder_is_taken(stem, pid, ending, 1, path, capacity)) {
-        return;
-    }
-    while (end < 1u << 30 && runfolder_is_taken(stem, pid, ending, end, path, capacity)) {
-        taken = end;
-        end *= 2;
-    }
-    while (end - taken > 1) {
-        unsigned middle = taken + (end - taken) / 2;
-        if (runfolder_is_taken(stem, pid, ending, middle, path, capacity)) {
-            taken = middle;
-        } else {
-            end = middle;
-        }
-    }
-    runfolder_is_taken(stem, pid, ending, end, path, capacity);
-}
-
-static void path_in(const char *folder, const char *program, uint32_t pid, const char *ending,
-                    char *path, size_t capacity) {
-    char stem[sizeof((struct runwriter *)NULL)->folder + 256];
-    snprintf(stem, sizeof stem, "%s/%.200s", folder, program[0] != '\0' ? program : "unknown");
-    free_path(stem, pid, ending, path, capacity);
-}
-
 void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
                     const char *ending, char *path, size_t capacity) {
-    path_in(run->folder, memtrace_program(header), header->pid, ending, path, capacity);
-}
-
-bool runfolder_is_of(const char *path, uint64_t run) {
-    char mark[sizeof((struct runwriter *)NULL)->folder + 64];
-    snprintf(mark, sizeof mark, "%s/.run-%" PRIu64, path, run);
-    return run != 0 && access(mark, F_OK) == 0;
-}
-
-void runfolder_path_beside(const char *path, const struct memtrace_header *header,
-                           const char *ending, char *to, size_t capacity) {
-    char stem[sizeof((struct runwriter *)NULL)->folder];
-    size_t length = strlen(path);
-    if (runfolder_is_of(path, header->run.id)) {
-        path_in(path, memtrace_program(header), header->pid, ending, to, capacity);
-        return;
-    }
-    length -= pathname_ends_in(path, ending) ? strlen(ending) : 0;
-    snprintf(stem, sizeof stem, "%.*s", (int)length, path);
-    free_path(stem, header->pid, ending, to, capacity);
+    copy_path_in(run->folder, memtrace_program(header), header->pid, ending, path, capacity);
 }
 
 void runfolder_small_path(struct runwriter *run, char *path, size_t capacity) {
@@ -408,7 +346,7 @@ static bool is_file_of_run(const struct runwriter *run, const char *path) {
 }
 
 bool runfolder_is_joined(const struct runwriter *run) {
-    return is_file_of_run(run, run->path) || runfolder_is_of(run->path, run->id);
+    return is_file_of_run(run, run->path) || copy_is_folder_of(run->path, run->id);
 }
 
 /* A process in another namespace of pids sees no collector and writes its profile itself. (We may
@@ -440,7 +378,7 @@ static void take_in_joined(struct runwriter *run) {
     const struct dirent *entry;
     if (is_file_of_run(run, run->path)) {
         runfolder_take_in(run, run->path);
-    } else if (runfolder_is_of(run->path, run->id)) {
+    } else if (copy_is_folder_of(run->path, run->id)) {
         SCOPE_FOLDER DIR *folder = opendir(run->path);
         while (folder != NULL && (entry = readdir(folder)) != NULL) {
             char path[sizeof run->path + 300];
@@ -502,8 +440,8 @@ static void move_first(struct runwriter *run) {
     if (process == NULL || process->program == NULL) {
         return;
     }
-    path_in(run->folder, pathname_base(process->program), (uint32_t)process->pid, ".mtr", first,
-            sizeof first);
+    copy_path_in(run->folder, pathname_base(process->program), (uint32_t)process->pid, ".mtr",
+                 first, sizeof first);
     if (runfolder_move_recording(run->path, first) != 0) {
         runfolder_note_name(run, process, first);
     }

@@ -17,16 +17,11 @@ void runfolder_name(struct runwriter *run);
  * run->path with it. 0 or -1. */
 int runfolder_make(struct runwriter *run);
 
-/* FOLDER/PROGRAM.PID.mtp, or PROGRAM.PID.2.mtp and so on where that name is taken. */
+/* copy_path_in() the run's folder. */
 void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
                     const char *ending, char *path, size_t capacity);
-/* Where a process's file goes if another one has `path`: into it, if it is the folder of the
- * process's run; else beside it, as NAME.PID.mtr. Nobody has that name yet. */
-void runfolder_path_beside(const char *path, const struct memtrace_header *header,
-                           const char *ending, char *to, size_t capacity);
 /* A recording with all its parts gets another path. The number of files that were moved. */
 unsigned runfolder_move_recording(const char *from, const char *to);
-bool runfolder_is_of(const char *path, uint64_t run);
 /* A new name for a profile that is merged with others at the end. */
 void runfolder_small_path(struct runwriter *run, char *path, size_t capacity);
 bool runfolder_is_small(const struct runwriter *run, const char *path);
