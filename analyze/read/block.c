@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -57,6 +58,29 @@ ssize_t block_read_at(int fd, void *bytes, size_t size, uint64_t offset) {
         done += (size_t)count;
     }
     return (ssize_t)done;
+}
+
+uint64_t block_read_header(int fd, const char *path, const char *kind, const char *cut,
+                           const char magic[8], void *header, size_t size) {
+    struct stat status;
+    ssize_t count = fstat(fd, &status) == 0 ? 0 : -1;
+    if (count == 0 && !S_ISREG(status.st_mode)) {
+        job_fail("%s is %s, not a %s", path,
+                 S_ISDIR(status.st_mode) ? "a folder" : "a special file", kind);
+    }
+    if (count == 0) {
+        count = block_read_at(fd, header, size, 0);
+    }
+    if (count < 0) {
+        job_fail("cannot read %s: %s", path, strerror(errno));
+    }
+    if (count < 8 || memcmp(header, magic, 8) != 0) {
+        job_fail("%s is not a MemTrace %s%s", path, kind, count == 0 ? ", it is empty" : "");
+    }
+    if ((size_t)count < size) {
+        job_fail("%s is cut off inside its header, at byte %zd of %zu%s", path, count, size, cut);
+    }
+    return (uint64_t)status.st_size;
 }
 
 static int block_reserve(unsigned char **bytes, size_t *capacity, size_t wanted) {

@@ -65,6 +65,11 @@ enum block_status {
 /* Up to `size` bytes of the file; fewer at its end. -1: errno. */
 ssize_t block_read_at(int fd, void *bytes, size_t size, uint64_t offset);
 
+/* The beginning of a file of ours, of this kind ("profile"), which begins with the magic; in a job.
+ * cut: what its being cut off inside that means. The file's size. */
+uint64_t block_read_header(int fd, const char *path, const char *kind, const char *cut,
+                           const char magic[8], void *header, size_t size);
+
 /* The block at this place of a file of so many bytes; its payload as stored into buffer->stored. */
 enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
                              struct memtrace_block_header *block, struct recording_buffer *buffer);

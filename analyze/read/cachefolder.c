@@ -88,17 +88,12 @@ static int cachefolder_open_kind(const struct cachefolder_kind *kind, bool make)
 
 static uint64_t checksum_of(const struct head *head, const struct cachefolder_piece *payload) {
     struct head sealed = *head;
-    XXH3_state_t *state = XXH3_createState();
-    uint64_t checksum = 0;
+    XXH3_state_t state;
     sealed.checksum = 0;
-    if (state != NULL) {
-        XXH3_64bits_reset(state);
-        XXH3_64bits_update(state, &sealed, sizeof sealed);
-        XXH3_64bits_update(state, payload->bytes, payload->size);
-        checksum = XXH3_64bits_digest(state);
-        XXH3_freeState(state);
-    }
-    return checksum;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, &sealed, sizeof sealed);
+    XXH3_64bits_update(&state, payload->bytes, payload->size);
+    return XXH3_64bits_digest(&state);
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -158,17 +153,8 @@ void cachefolder_unload(struct cachefolder_file *file) {
 struct used {
     char name[NAME_MAX + 1];
     uint64_t bytes;
-    struct timespec when;
+    uint64_t when_ns;
 };
-
-static int compare_used(const void *left, const void *right) {
-    const struct used *a = left;
-    const struct used *b = right;
-    if (a->when.tv_sec != b->when.tv_sec) {
-        return a->when.tv_sec < b->when.tv_sec ? -1 : 1;
-    }
-    return (a->when.tv_nsec > b->when.tv_nsec) - (a->when.tv_nsec < b->when.tv_nsec);
-}
 
 /* Lists the files, what a killed writer left taken away. Returns their number. */
 static size_t cachefolder_list(DIR *folder, struct used **list) {
@@ -190,7 +176,8 @@ static size_t cachefolder_list(DIR *folder, struct used **list) {
             break;
         }
         (*list)[count].bytes = (uint64_t)status.st_size;
-        (*list)[count].when = status.st_mtim;
+        (*list)[count].when_ns =
+            (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
         snprintf((*list)[count++].name, sizeof(*list)->name, "%s", entry->d_name);
     }
     return count;
@@ -211,7 +198,7 @@ static void cachefolder_shrink(const struct cachefolder_kind *kind, int descript
         total += list[i].bytes;
     }
     if (total > kind->most_bytes) {
-        qsort(list, count, sizeof *list, compare_used);
+        array_sort_by(list, count, sizeof *list, offsetof(struct used, when_ns));
     }
     for (size_t i = 0; i < count && total > kind->most_bytes; i++) {
         unlinkat(descriptor, list[i].name, 0);

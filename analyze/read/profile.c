@@ -309,34 +309,14 @@ static void profile_copy(struct profile *profile, int fd, uint64_t size) {
 /* The header from the file into profile->header: whether to copy or to map depends on it. Returns
  * the file's size. */
 static uint64_t profile_peek(struct profile *profile, int fd) {
-    const char *path = profile->path;
-    struct stat status;
-    ssize_t count;
-    if (fstat(fd, &status) != 0) {
-        job_fail("cannot read %s: %s", path, strerror(errno));
-    }
-    if (!S_ISREG(status.st_mode)) {
-        job_fail("%s is %s, not a profile", path,
-                 S_ISDIR(status.st_mode) ? "a folder" : "a special file");
-    }
-    count = pread(fd, &profile->header, sizeof profile->header, 0);
-    if (count < 0) {
-        job_fail("cannot read %s: %s", path, strerror(errno));
-    }
-    if ((size_t)count < sizeof profile->header) {
-        if (count >= 8 && memcmp(profile->header.magic, MEMTRACE_MAGIC, 8) == 0) {
-            job_fail("%s is cut off inside its header, at byte %zd of %d; nothing of it can be "
-                     "read",
-                     path, count, MEMTRACE_HEADER_SIZE);
-        }
-        job_fail("%s is not a MemTrace profile%s", path, count == 0 ? ", it is empty" : "");
-    }
+    uint64_t size = block_read_header(fd, profile->path, "profile", "; nothing of it can be read",
+                                      MEMTRACE_MAGIC, &profile->header, sizeof profile->header);
     profile->is_turned = byteorder_is_other(&profile->header);
     if (profile->is_turned) {
         byteorder_turn_header(&profile->header);
     }
-    profile_check_header(&profile->header, path);
-    return (uint64_t)status.st_size;
+    profile_check_header(&profile->header, profile->path);
+    return size;
 }
 
 static void profile_read_file(struct profile *profile, int fd) {

@@ -205,27 +205,8 @@ static bool recording_read_index(struct recording *recording, struct recording_b
 static void recording_read_header(struct recording *recording) {
     struct memtrace_recording_header *header = &recording->header;
     const char *path = recording->path;
-    struct stat status;
-    ssize_t count;
-    if (fstat(recording->fd, &status) != 0) {
-        recording_fail(recording);
-    }
-    if (!S_ISREG(status.st_mode)) {
-        job_fail("%s is %s, not a recording", path,
-                 S_ISDIR(status.st_mode) ? "a folder" : "a special file");
-    }
-    recording->size = (uint64_t)status.st_size;
-    count = block_read_at(recording->fd, header, sizeof *header, 0);
-    if (count < 0) {
-        recording_fail(recording);
-    }
-    if (count < 8 || memcmp(header->magic, MEMTRACE_RECORDING_MAGIC, 8) != 0) {
-        job_fail("%s is not a MemTrace recording%s", path, count == 0 ? ", it is empty" : "");
-    }
-    if ((size_t)count < sizeof *header) {
-        job_fail("%s is cut off inside its header, at byte %zd of %zu", path, count,
-                 sizeof *header);
-    }
+    recording->size = block_read_header(recording->fd, path, "recording", "",
+                                        MEMTRACE_RECORDING_MAGIC, header, sizeof *header);
     if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
         job_fail("%s was written on a machine with the other byte order; read it there", path);
     }
