@@ -121,7 +121,7 @@ static uint64_t heaptrack_place(struct text *text, uint64_t recorded) {
         frame[1] = heaptrack_text(text, frames[i].file);
         frame[2] = frames[i].line;
     }
-    numbers[0] = place.address - (place.exact || place.address == 0 ? 0 : 1);
+    numbers[0] = place.called;
     numbers[1] = heaptrack_text(text, frames->module);
     heaptrack_put_line(text->out, 'i', numbers, 2 + count * 3);
     job_release(numbers);
@@ -263,7 +263,6 @@ struct pending {
 
 struct pass {
     struct text text;
-    const struct model *model;
     struct pending *pending; /* by stream */
     size_t stream_count;
     size_t stream_room;
@@ -307,11 +306,7 @@ static struct pending *heaptrack_pending_of(struct pass *pass, uint32_t stream) 
 
 static int heaptrack_begin(void *context, const struct life *life) {
     struct pass *pass = context;
-    struct pending *pending;
-    if (!lifepass_is_heap(pass->model, life->context)) {
-        return 0;
-    }
-    pending = heaptrack_pending_of(pass, life->stream);
+    struct pending *pending = heaptrack_pending_of(pass, life->stream);
     heaptrack_put_time(&pass->text, life->birth_ns);
     heaptrack_write_pending(pass, pending);
     *pending = (struct pending){.is_set = true,
@@ -329,11 +324,7 @@ static int heaptrack_begin(void *context, const struct life *life) {
 
 static int heaptrack_end(void *context, const struct life *life) {
     struct pass *pass = context;
-    struct pending *pending;
-    if (life->death_order == LIFE_ALIVE || !lifepass_is_heap(pass->model, life->context)) {
-        return 0;
-    }
-    pending = heaptrack_pending_of(pass, life->stream);
+    struct pending *pending = heaptrack_pending_of(pass, life->stream);
     heaptrack_put_time(&pass->text, life->death_ns);
     if (pending->is_set && pending->block.thread == life->block.thread &&
         pending->block.number == life->block.number) {
@@ -358,20 +349,16 @@ struct survey {
 
 static int heaptrack_survey_begin(void *context, const struct life *life) {
     struct survey *survey = context;
-    if (lifepass_is_heap(survey->model, life->context)) {
-        survey->live += life_bytes(life);
-        survey->maximum = survey->live > survey->maximum ? survey->live : survey->maximum;
-        survey->counts[life->context]++;
-        survey->bytes[life->context] += life_bytes(life);
-    }
+    survey->live += life_bytes(life);
+    survey->maximum = survey->live > survey->maximum ? survey->live : survey->maximum;
+    survey->counts[life->context]++;
+    survey->bytes[life->context] += life_bytes(life);
     return 0;
 }
 
 static int heaptrack_survey_end(void *context, const struct life *life) {
     struct survey *survey = context;
-    if (life->death_order != LIFE_ALIVE && lifepass_is_heap(survey->model, life->context)) {
-        survey->live -= life_bytes(life);
-    }
+    survey->live -= life_bytes(life);
     return 0;
 }
 
@@ -451,7 +438,7 @@ static void heaptrack_look_ahead(const struct export *export, struct pass *pass)
 
 void export_heaptrack(const struct export *export) {
     struct packedout *packed = packedout_open(export->out, packing_of(export->name));
-    struct pass pass = {.model = export->model};
+    struct pass pass = {0};
     const struct lives_visitor visitor = {
         .begin = heaptrack_begin, .end = heaptrack_end, .context = &pass};
     export_prepare_names(export);

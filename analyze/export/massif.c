@@ -97,7 +97,7 @@ static void massif_put_place(const struct tree *tree, const struct pathwalk *wal
     const struct names_frame *frame = walk->frame;
     FILE *out = tree->export->out;
     char label[EXPORT_LABEL];
-    fprintf(out, " 0x%" PRIX64 ": ", place.address - (place.exact || place.address == 0 ? 0 : 1));
+    fprintf(out, " 0x%" PRIX64 ": ", place.called);
     massif_put_text(out, export_name(tree->export, frame, label));
     if (frame->file != NULL) {
         fputs(" (", out);
@@ -260,9 +260,6 @@ static void massif_put_moments(struct massif *massif, uint64_t time_ns) {
 
 static int massif_begin(void *context, const struct life *life) {
     struct massif *massif = context;
-    if (!lifepass_is_heap(massif->export->model, life->context)) {
-        return 0;
-    }
     massif_put_moments(massif, life->birth_ns);
     massif->live[life->context] += life_bytes(life);
     massif->total += life_bytes(life);
@@ -271,10 +268,6 @@ static int massif_begin(void *context, const struct life *life) {
 
 static int massif_end(void *context, const struct life *life) {
     struct massif *massif = context;
-    if (life->death_order == LIFE_ALIVE ||
-        !lifepass_is_heap(massif->export->model, life->context)) {
-        return 0;
-    }
     massif_put_moments(massif, life->death_ns);
     massif->live[life->context] -= life_bytes(life);
     massif->total -= life_bytes(life);

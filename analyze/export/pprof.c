@@ -122,7 +122,7 @@ static void pprof_put_location(struct pprof *pprof, uint64_t id, uint64_t frame)
     }
     location.id = id;
     location.mapping = place.module;
-    location.address = place.address - (place.exact || place.address == 0 ? 0 : 1);
+    location.address = place.called;
     if (frame < MEMTRACE_FRAME_CLASSES) {
         location.address = 0;
     }

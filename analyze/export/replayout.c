@@ -112,17 +112,13 @@ static void replaying_end_pending(struct replaying *replaying) {
 
 /* ---- Lives ---- */
 
-static bool replaying_is_wanted(const struct replaying *replaying, const struct life *life) {
-    return !life->is_inherited && lifepass_is_heap(replaying->model, life->context);
-}
-
 static int replaying_begin(void *context, const struct life *life) {
     struct replaying *replaying = context;
     struct replayfile_event event = {.operation = REPLAYFILE_MALLOC,
                                      .thread = life->block.thread,
                                      .time_ns = life->birth_ns,
                                      .size = life->size};
-    if (!replaying_is_wanted(replaying, life)) {
+    if (life->is_inherited) {
         return 0;
     }
     if (replaying->pending.is_set && replaying->pending.order == life->old_order) {
@@ -147,10 +143,7 @@ static int replaying_begin(void *context, const struct life *life) {
 
 static int replaying_end(void *context, const struct life *life) {
     struct replaying *replaying = context;
-    uintptr_t slot = 0;
-    if (life->death_ns != LIFE_ALIVE && replaying_is_wanted(replaying, life)) {
-        slot = (uintptr_t)numbermap_take(&replaying->slots, life->birth_order);
-    }
+    uintptr_t slot = (uintptr_t)numbermap_take(&replaying->slots, life->birth_order);
     if (slot != 0) {
         replaying_end_pending(replaying);
         replaying->pending =

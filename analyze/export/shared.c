@@ -201,16 +201,43 @@ bool lifepass_possible(const struct export *export) {
            (export->selection == NULL || !selection_asks_ends(export->selection));
 }
 
-void lifepass_visit(const struct export *export, const struct lives_visitor *visitor) {
-    struct error error;
-    job_check(export->selection == NULL
-                  ? lives_visit(export->parts, export->whole, visitor, export->progress, &error)
-                  : selection_visit(export->selection, export->whole, export->parts, export->names,
-                                    visitor, export->progress, &error),
-              &error);
+struct lifepass {
+    const struct model *model;
+    const struct lives_visitor *visitor;
+};
+
+static bool lifepass_is_heap(const struct lifepass *pass, const struct life *life) {
+    uint64_t frame = pass->model->nodes[life->context].frame;
+    return frame == 0 || frame == MEMTRACE_FRAME_UNKNOWN || frame >= MEMTRACE_FRAME_CLASSES;
 }
 
-bool lifepass_is_heap(const struct model *model, uint32_t context) {
-    uint64_t frame = model->nodes[context].frame;
-    return frame == 0 || frame == MEMTRACE_FRAME_UNKNOWN || frame >= MEMTRACE_FRAME_CLASSES;
+static int lifepass_begin(void *context, const struct life *life) {
+    const struct lifepass *pass = context;
+    return lifepass_is_heap(pass, life) ? pass->visitor->begin(pass->visitor->context, life) : 0;
+}
+
+static int lifepass_end(void *context, const struct life *life) {
+    const struct lifepass *pass = context;
+    return life->death_order != LIFE_ALIVE && lifepass_is_heap(pass, life)
+               ? pass->visitor->end(pass->visitor->context, life)
+               : 0;
+}
+
+static int lifepass_other(void *context, const struct timeorder_event *event) {
+    const struct lifepass *pass = context;
+    return pass->visitor->other(pass->visitor->context, event);
+}
+
+void lifepass_visit(const struct export *export, const struct lives_visitor *visitor) {
+    struct lifepass pass = {export->whole, visitor};
+    const struct lives_visitor heap = {.begin = lifepass_begin,
+                                       .end = lifepass_end,
+                                       .other = visitor->other != NULL ? lifepass_other : NULL,
+                                       .context = &pass};
+    struct error error;
+    job_check(export->selection == NULL
+                  ? lives_visit(export->parts, export->whole, &heap, export->progress, &error)
+                  : selection_visit(export->selection, export->whole, export->parts, export->names,
+                                    &heap, export->progress, &error),
+              &error);
 }

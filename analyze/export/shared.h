@@ -81,10 +81,8 @@ uint32_t mergedtree_skip(const struct calltree *tree, uint32_t at, size_t *depth
 /* Whether blocks can be seen one by one, beginnings in their order. */
 bool lifepass_possible(const struct export *export);
 
-/* All that are selected; as lives_visit(). Ends the job where that fails. */
+/* All that are selected, as lives_visit(): those of the heap, which is all that such formats know;
+ * end() is for those that ended. Ends the job where that fails. */
 void lifepass_visit(const struct export *export, const struct lives_visitor *visitor);
-
-/* Whether a context is of the heap, which is all that such formats know. */
-bool lifepass_is_heap(const struct model *model, uint32_t context);
 
 #endif

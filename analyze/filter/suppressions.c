@@ -16,26 +16,15 @@ enum { FILE_MOST = 16 << 20 };
 
 /* ---- Patterns ---- */
 
-/* The first place where `piece`, `size` bytes of a pattern, stands in the text; NULL: nowhere. */
-static const char *suppressions_find_piece(const char *text, const char *piece, size_t size) {
-    return memmem(text, strlen(text), piece, size);
-}
-
-static bool suppressions_ends_with(const char *text, const char *piece, size_t size) {
-    size_t length = strlen(text);
-    return length >= size && memcmp(text + length - size, piece, size) == 0;
-}
-
 /* The last piece of a pattern; `tied`: it begins where the text does, `closed`: and ends there. */
 static bool suppressions_match_last(const char *text, const char *piece, size_t size, bool tied,
                                     bool closed) {
-    if (tied && strncmp(text, piece, size) != 0) {
-        return false;
+    size_t length = strlen(text);
+    if (tied) {
+        return strncmp(text, piece, size) == 0 && (!closed || length == size);
     }
-    if (closed) {
-        return tied ? strlen(text) == size : suppressions_ends_with(text, piece, size);
-    }
-    return tied || suppressions_find_piece(text, piece, size) != NULL;
+    return closed ? length >= size && memcmp(text + length - size, piece, size) == 0
+                  : memmem(text, length, piece, size) != NULL;
 }
 
 bool suppressions_match(const char *pattern, const char *text) {
@@ -47,7 +36,7 @@ bool suppressions_match(const char *pattern, const char *text) {
     for (const char *star; (star = memchr(at, '*', (size_t)(end - at))) != NULL; at = star + 1) {
         size_t size = (size_t)(star - at);
         const char *found = tied ? (strncmp(text, at, size) == 0 ? text : NULL)
-                                 : suppressions_find_piece(text, at, size);
+                                 : memmem(text, strlen(text), at, size);
         if (found == NULL) {
             return false;
         }

@@ -96,8 +96,9 @@ struct model_place model_place(const struct model *model, uint64_t frame) {
     struct model_place place = {0};
     uint32_t module = (uint32_t)(frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK;
     place.address = frame & MEMTRACE_FRAME_ADDRESS_MASK;
-    place.exact = (frame & MEMTRACE_FRAME_EXACT) != 0;
-    place.offset = place.address - (place.exact || place.address == 0 ? 0 : 1);
+    place.called =
+        place.address - ((frame & MEMTRACE_FRAME_EXACT) != 0 || place.address == 0 ? 0 : 1);
+    place.offset = place.called;
     if (module < model->module_count && model->modules[module].path[0] != '\0') {
         place.module = module;
         place.offset -= model->modules[module].bias;

@@ -298,7 +298,7 @@ struct model_place {
     uint32_t module; /* index into modules; 0: none */
     uint64_t offset;
     uint64_t address; /* as recorded */
-    bool exact;       /* the address of an interrupted instruction */
+    uint64_t called;  /* the address in the calling instruction, or of an interrupted one */
 };
 struct model_place model_place(const struct model *model, uint64_t frame);
 

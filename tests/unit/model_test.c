@@ -159,7 +159,7 @@ static void people_and_places(void **state) {
     assert_int_equal(place.offset, 0x302f);
     place = model_place(model, MEMTRACE_FRAME_EXACT | builder_frame(2, 0x11003030));
     assert_int_equal(place.offset, 0x3030);
-    assert_true(place.exact);
+    assert_int_equal(place.called, place.address);
     place = model_place(model, builder_frame(77, 0x5001));
     assert_int_equal(place.module, 0);
     assert_int_equal(place.offset, 0x5000);
