@@ -31,7 +31,7 @@ function(memtrace_agent_sources list)
     list(FILTER sources EXCLUDE REGEX "/analyze/(blocks|export|filter|import|query|report)/")
     list(FILTER sources EXCLUDE REGEX "/symbol/(codefile|symbol|symbolcache|dwarffile|dwarfpackage|demangle|sourceinfo)\\.c$")
     # ask
-    list(FILTER sources EXCLUDE REGEX "/ask/(answer|cleanup|filters|filtervalue|runregions|source)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/ask/(answer|filters|filtervalue|runregions|source)\\.c$")
     # collect
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|importer|merge|recordwriter|strip|transform)\\.c$")
     list(FILTER sources EXCLUDE REGEX "/(attachwalk|leftout|recordslices|allocrecorded)\\.c$")
