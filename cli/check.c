@@ -63,8 +63,8 @@ static int take_growth(void *member, const struct option *option, const char *va
     return 0;
 }
 
-static int take_file(void *member, const struct option *option, const char *value,
-                     struct error *error) {
+static int check_take_file(void *member, const struct option *option, const char *value,
+                           struct error *error) {
     struct request *request = member;
     (void)option;
     return budget_read(&request->budgets, value, error);
@@ -90,7 +90,7 @@ static int add_growth(struct request *request, const char *value, struct error *
 static const struct option options[] = {
     OPTION_HEADING("budgets as options"),
     {"budgets", 'b', "FILE", "budgets, one a line, with # comments", OPTION_CALL,
-     .call = take_file},
+     .call = check_take_file},
     {"max-leaked", 0, "SIZE", "never freed", BUDGET("leaked")},
     {"max-live", 0, "SIZE", NULL, BUDGET("leaked")},
     {"max-peak", 0, "SIZE", "held when the program held most", BUDGET("peak")},

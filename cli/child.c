@@ -81,7 +81,7 @@ void child_put_quoted(FILE *out, const char *text) {
 }
 
 /* What the runtime gets is a pattern once more. */
-static int set_path(const char *name, const char *path) {
+static int child_set_path(const char *name, const char *path) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -107,7 +107,7 @@ static void run_child(const struct child *child, const char *path, char **argv,
         if (variable->program != NULL) {
             child_expand(variable, getpid(), expanded);
         }
-        if ((variable->program != NULL ? set_path(variable->name, expanded)
+        if ((variable->program != NULL ? child_set_path(variable->name, expanded)
                                        : setenv(variable->name, variable->value, 1)) != 0) {
             reason = ENOMEM;
         }
@@ -201,7 +201,7 @@ static void look_at_child(struct child *child) {
     }
 }
 
-static void pass_on(struct child *child, const struct signalfd_siginfo *info) {
+static void child_pass_on(struct child *child, const struct signalfd_siginfo *info) {
     int number = (int)info->ssi_signo;
     bool from_terminal = info->ssi_code == SI_KERNEL || (pid_t)info->ssi_pid == child->pid;
     bool stops = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
@@ -221,7 +221,7 @@ static void pass_on(struct child *child, const struct signalfd_siginfo *info) {
 void child_handle_signals(struct child *child) {
     struct signalfd_siginfo info;
     while (read(child->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        pass_on(child, &info);
+        child_pass_on(child, &info);
     }
     look_at_child(child);
 }

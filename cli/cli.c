@@ -259,7 +259,7 @@ static size_t least(size_t a, size_t b) {
 }
 
 /* Letters to add, drop or change, or neighbours to swap. Rows of the usual table: the last two. */
-static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+static size_t nearest_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
     size_t rows[3][LONGEST + 1];
     for (size_t j = 0; j <= b_length; j++) {
         rows[0][j] = j;
@@ -288,7 +288,7 @@ void nearest_offer(struct nearest *nearest, const char *name) {
     if (nearest->length < 2 || nearest->length > LONGEST || length > LONGEST) {
         return;
     }
-    away = 2 * distance(nearest->text, nearest->length, name, length);
+    away = 2 * nearest_distance(nearest->text, nearest->length, name, length);
     if (nearest->length >= 3 && strncmp(name, nearest->text, nearest->length) == 0) {
         away = least(away, 1); /* its beginning: nearer than another with one wrong letter */
     } else if (nearest->length >= 4 &&
@@ -449,7 +449,7 @@ static const char *next_value(struct scan *scan) {
 }
 
 /* Whether there is another option. One that is wrong ends the command; a quiet scan ends there. */
-static bool find_next(struct scan *scan) {
+static bool scan_next(struct scan *scan) {
     const char *argument;
     const char *wrong = NULL;
     if (!find_option(scan)) {
@@ -479,7 +479,7 @@ static bool find_next(struct scan *scan) {
 
 /* Of what has one answer: the same again is fine, another one is not. "--format json" or "--flat",
  * with the blank or without. */
-static void note_choice(struct scan *scan) {
+static void scan_note_choice(struct scan *scan) {
     const struct option *option = scan->option;
     const char *value = option->implied != NULL ? option->implied : scan->value;
     size_t at = scan->base + option->offset;
@@ -516,13 +516,13 @@ void cli_read(const struct command *command, int *argc, char ***argv, void *requ
     if (takes_limit(command->options)) {
         memorylimit_start();
     }
-    while (find_next(&scan)) {
+    while (scan_next(&scan)) {
         if (option_store(scan.option, scan.value, (char *)request + scan.base, &error) != 0) {
             option_prefix(&error, scan.prefix);
             cli_usage(scan.command, "%s", error.message);
         }
         if (scan.option->is_choice) {
-            note_choice(&scan);
+            scan_note_choice(&scan);
         }
     }
     *argc -= scan.index;
@@ -553,7 +553,7 @@ static bool call_wants_help(const struct call *call) {
     struct scan scan = scan_start(call->command, call->argc, copy);
     memcpy(copy, call->argv, (size_t)call->argc * sizeof *copy);
     scan.is_quiet = true;
-    while (find_next(&scan)) {
+    while (scan_next(&scan)) {
         if (scan.option->key == OPTION_HELP) {
             return true;
         }

@@ -29,7 +29,7 @@
 enum { ATTACH_TRIES = 200, CLAIM_TRIES = 300, TRY_MS = 10, LEAVING_MS = 200, LATE_MS = 300 };
 
 /* Whether the process still exists after that time. */
-static bool is_there(int process, int ms) {
+static bool process_is_there(int process, int ms) {
     struct pollfd ended = {.fd = process, .events = POLLIN};
     return poll(&ended, 1, ms) == 0 || (ended.revents & POLLIN) == 0;
 }
@@ -85,7 +85,7 @@ static enum claim_status companion_attach(struct collector *work, const char *pa
 /* Waits; whether the process still exists afterwards. */
 static bool wait_alive(const struct collector *work, int process, int ms) {
     if (process >= 0) {
-        return is_there(process, ms);
+        return process_is_there(process, ms);
     }
     poll(NULL, 0, ms);
     return claim_is_alive(&work->claim);
@@ -195,14 +195,14 @@ static void leave_command(void) {
 /* Who was about to write down an event when the program was left has done so a little later. */
 static void watch_on(struct collector *work, int process, bool is_sent) {
     const uint32_t *state = &work->claim.header->state;
-    while (is_there(process, collector_tick(work)) && !collector_over(work) &&
+    while (process_is_there(process, collector_tick(work)) && !collector_over(work) &&
            claim_load_u32(state) == MEMTRACE_STATE_RUNNING) {
         if (is_sent) {
             streaming_tick();
         }
     }
     if (work->record != NULL && claim_load_u32(state) == MEMTRACE_STATE_ENDED) {
-        is_there(process, LEAVING_MS);
+        process_is_there(process, LEAVING_MS);
     }
     free(collector_finish(work, true));
     if (is_sent) {

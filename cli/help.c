@@ -14,7 +14,7 @@
 enum { WIDTH = 79, TEXT_COLUMN = 28, NAME_SIZE = 100 };
 
 /* "  -o, --output FILE" */
-static int spell(const struct option *option, char *text, size_t size) {
+static int help_spell(const struct option *option, char *text, size_t size) {
     char letter[8] = "    ";
     if (option->letter != 0) {
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
@@ -51,7 +51,7 @@ static void print_wrapped(const char *text, int column) {
 
 static void print_option(const struct option *option, const char *help) {
     char name[NAME_SIZE];
-    int length = spell(option, name, sizeof name);
+    int length = help_spell(option, name, sizeof name);
     fputs(name, stdout);
     if (length > TEXT_COLUMN - 2) {
         putchar('\n');

@@ -46,7 +46,7 @@ static void print_help(FILE *out) {
 }
 
 /* Says which command was meant, and ends. */
-static noreturn void refuse(const char *name) {
+static noreturn void refuse_name(const char *name) {
     bool is_option = name[0] == '-';
     const char *option = command_left_out(name);
     struct nearest nearest = nearest_to(name, strlen(name));
@@ -80,7 +80,7 @@ static int help(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     if (command == NULL || command->summary == NULL) {
-        refuse(argv[1]);
+        refuse_name(argv[1]);
     }
     help_print(command);
     return cli_finish(CLI_OK);
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     }
     command = command_find(argv[1]);
     if (command == NULL) {
-        refuse(argv[1]);
+        refuse_name(argv[1]);
     }
     return cli_run(command, argc - 1, argv + 1);
 }

@@ -115,7 +115,8 @@ static bool symbolize_read_place(const char *line, size_t length, size_t from, s
     return true;
 }
 
-static bool next_place(const char *line, size_t length, size_t from, struct place *place) {
+static bool symbolize_next_place(const char *line, size_t length, size_t from,
+                                 struct place *place) {
     for (size_t at = from; at + 3 < length; at++)
         if (memcmp(line + at, "+0x", 3) == 0 && symbolize_read_place(line, length, from, at, place))
             return true;
@@ -157,7 +158,7 @@ static void symbolize_write_place(const struct filter *filter, const char *line,
 static void symbolize_write_line(const struct filter *filter, const char *line, size_t length) {
     struct place place;
     size_t written = 0;
-    while (next_place(line, length, written, &place)) {
+    while (symbolize_next_place(line, length, written, &place)) {
         fwrite(line + written, 1, place.start - written, stdout);
         symbolize_write_place(filter, line, &place);
         written = place.end;

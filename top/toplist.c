@@ -139,7 +139,7 @@ static void set_rates(struct toplist_item *item, const struct toplist_item *befo
 /* ---- Programs that run ---- */
 
 /* Whether `path` is the run's, or lies in its folder or in that which it has while it goes on. */
-static bool is_in(const char *path, const char *run) {
+static bool list_is_in(const char *path, const char *run) {
     size_t length = strlen(run);
     if (strncmp(path, run, length) != 0) {
         return false;
@@ -155,8 +155,8 @@ static void list_add_region(struct look *look, const struct region *region) {
     struct toplist_item item = {.pid = region->pid};
     if (!region->alive || region->is_foreign || !recover_is_meant(region) ||
         region_read_header(region->path, &header) != REGION_HEADER ||
-        (look->run[0] != '\0' && !is_in(header.output, look->run) &&
-         !(memtrace_is_recorded(recording) && is_in(recording->path, look->run)))) {
+        (look->run[0] != '\0' && !list_is_in(header.output, look->run) &&
+         !(memtrace_is_recorded(recording) && list_is_in(recording->path, look->run)))) {
         return;
     }
     item.path = job_string(region->path);
@@ -204,7 +204,7 @@ static void list_add_file(struct look *look, const char *path, uint64_t bytes) {
     }
 }
 
-static void close_folder(void *opened) {
+static void list_close_folder(void *opened) {
     closedir(opened);
 }
 
@@ -215,7 +215,7 @@ static void list_add_folder(struct look *look, const char *folder, unsigned deep
     if (opened == NULL) {
         return;
     }
-    job_undo(close_folder, opened);
+    job_undo(list_close_folder, opened);
     while (look->now.count < MOST_FILES && (entry = readdir(opened)) != NULL) {
         char path[PATH_MAX];
         struct stat status;

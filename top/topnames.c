@@ -50,7 +50,7 @@ static struct entry unknown;
 
 /* ---- In the thread ---- */
 
-static void close_names(void *names) {
+static void topnames_close_found(void *names) {
     names_close(names);
 }
 
@@ -61,7 +61,7 @@ static void find_names(void *what) {
     struct error error;
     struct names *found = names_open(batch->model, &options, &error);
     job_check(found != NULL ? 0 : -1, &error);
-    job_undo(close_names, found);
+    job_undo(topnames_close_found, found);
     if (names_prepare(found, batch->frames, batch->count) != 0) {
         job_fail_memory();
     }
@@ -134,7 +134,7 @@ static struct batch *new_batch(struct topnames *names, const struct profile *pro
 }
 
 /* Whether there was one. */
-static bool take_batch(struct topnames *names) {
+static bool topnames_take_batch(struct topnames *names) {
     struct batch *batch = NULL;
     pthread_mutex_lock(&names->lock);
     if (names->is_found) {
@@ -160,7 +160,7 @@ static bool take_batch(struct topnames *names) {
 }
 
 bool topnames_look(struct topnames *names, const struct profile *profile) {
-    bool is_new = take_batch(names);
+    bool is_new = topnames_take_batch(names);
     if (names->wanted_count != 0 && !topnames_is_busy(names)) {
         struct batch *batch = new_batch(names, profile);
         pthread_mutex_lock(&names->lock);

@@ -74,7 +74,7 @@ struct toprows_place toprows_caller(const struct toprows *rows, struct toprows_p
 }
 
 /* The same for the same function. */
-static uint64_t row_key(const struct toprows *rows, struct toprows_place place) {
+static uint64_t toprow_key(const struct toprows *rows, struct toprows_place place) {
     const struct names_frame *name;
     if (place.node == 0) {
         return 0;
@@ -91,7 +91,7 @@ static void row_firsts(struct toprows *rows) {
         struct toprows_first *first = &rows->firsts[rows->first_count];
         first->place = row_owner(
             rows, (struct toprows_place){.node = costs->contexts[rows->first_count].path});
-        first->key = row_key(rows, first->place);
+        first->key = toprow_key(rows, first->place);
     }
 }
 
@@ -341,7 +341,7 @@ static void put_callers(struct toprows *rows, const struct item *items, size_t c
                                                               : (struct toprows_place){0};
         if (place.node != 0) {
             callers[called++] = (struct item){
-                .context = items[i].context, .place = place, .key = row_key(rows, place)};
+                .context = items[i].context, .place = place, .key = toprow_key(rows, place)};
         }
     }
     put_level(rows, callers, called, depth, parent);
@@ -474,7 +474,7 @@ bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t conte
     }
     place = rows->firsts[context].place;
     for (unsigned depth = 0;; depth++) {
-        id = row_id(id, row_key(rows, place));
+        id = row_id(id, toprow_key(rows, place));
         if (depth == row->depth) {
             return id == row->id;
         }
@@ -519,13 +519,13 @@ void toprows_take_lifetimes(void *context, size_t at,
         return;
     }
     place = rows->firsts[at].place;
-    row = row_at(rows, 0, by_paths ? rows->costs->contexts[at].id : row_key(rows, place));
+    row = row_at(rows, 0, by_paths ? rows->costs->contexts[at].id : toprow_key(rows, place));
     while (row != NULL) {
         for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
             row->lifetimes[i] += buckets[i];
         }
         place = row->is_open && !by_paths ? toprows_caller(rows, place) : (struct toprows_place){0};
-        row = place.node != 0 ? row_at(rows, row->id, row_key(rows, place)) : NULL;
+        row = place.node != 0 ? row_at(rows, row->id, toprow_key(rows, place)) : NULL;
     }
 }
 

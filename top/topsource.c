@@ -54,7 +54,7 @@ static void close_file(void *file) {
     source_close(file);
 }
 
-static void close_names(void *names) {
+static void source_close_names(void *names) {
     names_close(names);
 }
 
@@ -70,7 +70,7 @@ static void read_in_job(void *what) {
     job_undo(close_file, reading->file);
     reading->names = source_names(reading->file, reading->debug_folders, NULL, &error);
     job_check(reading->names != NULL ? 0 : -1, &error);
-    job_undo(close_names, reading->names);
+    job_undo(source_close_names, reading->names);
     if (names_prepare_all(reading->names) != 0) {
         job_fail_memory();
     }
