@@ -22,8 +22,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
-/* --- the vDSO's function, by its own dynamic section -------------------------------------------
- */
+/* --- the vDSO's function, by its own dynamic section ------------------------------------------ */
 
 typedef int clock_function(int clock, struct vdso_time *now);
 
@@ -119,8 +118,7 @@ int vdso_clock(int clock, struct vdso_time *now) {
     return function(clock, now);
 }
 
-/* --- the word ----------------------------------------------------------------------------------
- */
+/* --- the word --------------------------------------------------------------------------------- */
 
 const volatile clock_word clock_unknown;
 

@@ -682,8 +682,7 @@ long sys_pipe(int ends[2]) {
     return CALL2(SYS_pipe2, ends, O_CLOEXEC);
 }
 
-/* --- processes that the program does not see ---------------------------------------------------
- */
+/* --- processes that the program does not see -------------------------------------------------- */
 
 static void sys_by_default(int signal) {
     struct { /* their order differs from machine to machine: all of them are 0 */

@@ -46,18 +46,14 @@ static size_t text_unsafe_length(const unsigned char *at) {
     return at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
 }
 
-/* How many bytes follow the first one of a character; of what is none as well. */
-static size_t text_following(unsigned char first) {
-    return first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
-}
-
 /* Up to the end, or to that byte; returns where it ended. */
 static const char *text_add_until(struct text *text, const char *string, unsigned char stop) {
     const unsigned char *at = (const unsigned char *)string;
     while (*at != '\0' && *at != stop) {
         size_t unsafe = text_unsafe_length(at);
         size_t length = 1;
-        size_t most = text_following(*at);
+        /* How many bytes follow the first one of a character; of what is none as well. */
+        size_t most = *at >= 0xf0 ? 3 : *at >= 0xe0 ? 2 : *at >= 0xc0 ? 1 : 0;
         while (unsafe == 0 && length <= most && (at[length] & 0xc0) == 0x80) {
             length++;
         }

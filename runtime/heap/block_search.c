@@ -71,43 +71,30 @@ struct visit {
     void *argument;
 };
 
-static int block_search_decode_large(const struct visit *visit, uint8_t *leaf, uintptr_t kib,
-                                     struct heap_block *block) {
-    if (!written_pages_at(visit->touched, visit->heap, leaf, heap_coarse(visit->heap, leaf, kib)) ||
-        !heap_decode_coarse(visit->heap, leaf, kib, block)) {
-        return 0;
-    }
-    block->birth_tick = heap_whole_birth(block->birth_tick, visit->tick);
-    return 1;
-}
-
-static int block_search_decode_small(const struct visit *visit, uint8_t *leaf, uintptr_t at,
-                                     struct heap_block *block) {
-    if (!heap_decode_fine(visit->heap, leaf, at, block)) {
-        return 0;
-    }
-    if (heap_has_high_births(visit->tick)) {
-        block->birth_tick |= (uint32_t)*heap_birth_high(visit->heap, leaf, at) << TICK_LOW_BITS;
-    }
-    return 1;
-}
-
 /* Small blocks of one KiB, and the large one that starts there, where its address puts it. */
 static void block_search_visit_kib(const struct visit *visit, uint8_t *leaf, uintptr_t kib) {
+    const struct shadow_heap *heap = visit->heap;
     struct heap_block large;
     struct heap_block block;
-    int is_due = block_search_decode_large(visit, leaf, kib, &large);
-    uintptr_t step = (uintptr_t)1 << visit->heap->granule_shift;
-    int has_small =
-        written_pages_at(visit->touched, visit->heap, leaf, heap_fine(visit->heap, leaf, kib));
+    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
+    int is_due = written_pages_at(visit->touched, heap, leaf, heap_coarse(heap, leaf, kib)) &&
+                 heap_decode_coarse(heap, leaf, kib, &large);
+    int has_small = written_pages_at(visit->touched, heap, leaf, heap_fine(heap, leaf, kib));
+    if (is_due) {
+        large.birth_tick = heap_whole_birth(large.birth_tick, visit->tick);
+    }
     for (uintptr_t at = kib; has_small && at < kib + FINE_SIZE_LIMIT; at += step) {
-        if (block_search_decode_small(visit, leaf, at, &block)) {
-            if (is_due && large.start <= block.start) {
-                visit->visit(visit->argument, &large);
-                is_due = 0;
-            }
-            visit->visit(visit->argument, &block);
+        if (!heap_decode_fine(heap, leaf, at, &block)) {
+            continue;
         }
+        if (heap_has_high_births(visit->tick)) {
+            block.birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, at) << TICK_LOW_BITS;
+        }
+        if (is_due && large.start <= block.start) {
+            visit->visit(visit->argument, &large);
+            is_due = 0;
+        }
+        visit->visit(visit->argument, &block);
     }
     if (is_due) {
         visit->visit(visit->argument, &large);

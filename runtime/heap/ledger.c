@@ -289,8 +289,7 @@ void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_
     counter_add(&cell->alloc_count, count);
 }
 
-/* --- lifetimes of a tick or more: nothing for a first free, a record from the second on --------
- */
+/* --- lifetimes of a tick or more: nothing for a first free, a record from the second on ------- */
 
 /* Another run of ids for this column. Place 0 of a leaf is under its header. */
 static int take_lifetimes(struct ledger *ledger, struct ledger_column *column) {

@@ -152,8 +152,7 @@ void heap_replace(struct shadow_heap *heap, const struct heap_block *block) {
     heap_insert(heap, block);
 }
 
-/* --- which pages were ever written -------------------------------------------------------------
- */
+/* --- which pages were ever written ------------------------------------------------------------ */
 
 /* What was swapped out is not in memory, but /proc/self/pagemap knows of it. An emulator's tells of
  * other addresses, and then adds pages that were not touched, at most. Where it cannot be read, all
@@ -210,8 +209,7 @@ int written_pages_at(struct written_pages *touched, const struct shadow_heap *he
     return touched->page[((const uint8_t *)place - leaf) / (ptrdiff_t)page];
 }
 
-/* --- all blocks --------------------------------------------------------------------------------
- */
+/* --- all blocks ------------------------------------------------------------------------------- */
 
 /* Who goes over all blocks of a leaf. */
 struct look {

@@ -74,8 +74,7 @@ int elfobject_find(uintptr_t address, struct libc_object *object) {
     return -1;
 }
 
-/* --- the main thread's stack, from what the kernel put there ------------------------------------
- */
+/* --- the main thread's stack, from what the kernel put there ---------------------------------- */
 
 /* 16 random bytes that the kernel puts above the arrays. */
 uintptr_t libc_stack_top(uintptr_t *entry) {

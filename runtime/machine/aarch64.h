@@ -79,8 +79,7 @@ INLINE void machine_start(void) {
 /* Near the guards' code: .bss may be further from it than its loads reach, which are 1 MiB. */
 #define MACHINE_GUARD_TABLE __attribute__((section(".data.guards")))
 
-/* --- system calls ------------------------------------------------------------------------------
- */
+/* --- system calls ----------------------------------------------------------------------------- */
 
 INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = n;
@@ -124,8 +123,7 @@ INLINE uintptr_t machine_untagged(const void *pointer) {
     return (uintptr_t)pointer & (UINTPTR_MAX >> 8);
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* The frame record, in which functions save x29 and x30 side by side, where they like; and from bit
  * 48 on how far it is from the CFA: both are multiples of 16. */
@@ -153,14 +151,12 @@ INLINE void machine_note_registers(void *context) {
                      : "x9", "x10", "memory");
 }
 
-/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
- */
+/* --- fast halves (entry/fast.c) --------------------------------------------------------------- */
 
 #define MACHINE_RESERVE_REGISTERS() _Static_assert(1, "nothing to reserve")
 #define MACHINE_CALLER_FP()         (*(const uintptr_t *)__builtin_frame_address(0))
 
-/* --- signals, tables ---------------------------------------------------------------------------
- */
+/* --- signals, tables -------------------------------------------------------------------------- */
 
 /* The kernel tells nobody by tables where a handler returns to. */
 enum { MACHINE_HAS_SIGNAL_CODE = 1 };

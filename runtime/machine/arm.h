@@ -65,8 +65,7 @@ enum {
 /* The caller's r7, as long as what it called has not returned. */
 register uintptr_t machine_second_fp_register __asm__("r7");
 
-/* --- system calls ------------------------------------------------------------------------------
- */
+/* --- system calls ----------------------------------------------------------------------------- */
 
 /* r7 has the number while the kernel is called. */
 INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f) {
@@ -87,8 +86,7 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
     return r0;
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 struct machine_sp {
     uintptr_t value;     /* 0: not known */
@@ -134,14 +132,12 @@ INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     return machine_keep_both(frame + 2 * sizeof(uintptr_t), machine_second_fp_register);
 }
 
-/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
- */
+/* --- fast halves (entry/fast.c) --------------------------------------------------------------- */
 
 #define MACHINE_RESERVE_REGISTERS() register uintptr_t machine_fp __asm__("r11")
 #define MACHINE_CALLER_FP()         machine_fp
 
-/* --- signals, tables ---------------------------------------------------------------------------
- */
+/* --- signals, tables -------------------------------------------------------------------------- */
 
 enum { MACHINE_HAS_SIGNAL_CODE = 1 };
 

@@ -21,8 +21,7 @@
 
 #include <stdint.h>
 
-/* --- counters ----------------------------------------------------------------------------------
- */
+/* --- counters --------------------------------------------------------------------------------- */
 
 /* One writer, but a handler on its thread may add in between: so in one atomic step. Who reads them
  * while they change (heap/peak.c, the collector) relies on their order, which x86-64 keeps by
@@ -48,8 +47,7 @@ INLINE int machine_is_greater(int64_t a, const int64_t *b) {
     return a > LOAD_RELAXED(b);
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* A header that keeps more of a frame (MACHINE_HAS_SECOND_FP) has these itself. */
 #ifndef MACHINE_HAS_SECOND_FP
@@ -80,8 +78,7 @@ INLINE uintptr_t machine_link(struct machine_sp kept) {
     return kept.link;
 }
 
-/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
- */
+/* --- fast halves (entry/fast.c) --------------------------------------------------------------- */
 
 /* The stack pointer with which the caller goes on: where the functions of the runtime keep the
  * return address differs. */

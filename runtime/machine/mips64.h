@@ -53,8 +53,7 @@ enum {
 
 #include "runtime/machine/linked.h"
 
-/* --- system calls ------------------------------------------------------------------------------
- */
+/* --- system calls ----------------------------------------------------------------------------- */
 
 /* An error is told by $a3, and its number is positive. */
 INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f) {
@@ -73,8 +72,7 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
     return a3 != 0 ? -v0 : v0;
 }
 
-/* --- relocations -------------------------------------------------------------------------------
- */
+/* --- relocations ------------------------------------------------------------------------------ */
 
 /* r_info is not one number here, but a symbol, and from the highest address down bytes of types
  * (MIPS ELF-64 object file specification, 2.9.1). */
@@ -94,8 +92,7 @@ INLINE uint32_t machine_relocation_symbol(uint64_t info) {
 #endif
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 INLINE uintptr_t machine_plain(uintptr_t word) {
     return word;
@@ -114,14 +111,12 @@ INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     return machine_keep_sp(frame + 2 * sizeof(uintptr_t));
 }
 
-/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
- */
+/* --- fast halves (entry/fast.c) --------------------------------------------------------------- */
 
 #define MACHINE_RESERVE_REGISTERS() register uintptr_t machine_fp __asm__("$30")
 #define MACHINE_CALLER_FP()         machine_fp
 
-/* --- signals, tables ---------------------------------------------------------------------------
- */
+/* --- signals, tables -------------------------------------------------------------------------- */
 
 /* The kernel tells nobody by tables where a handler returns to. */
 enum { MACHINE_HAS_SIGNAL_CODE = 1 };

@@ -51,8 +51,7 @@ INLINE uintptr_t machine_plain(uintptr_t word) {
 #include "runtime/machine/linked.h"
 #include "runtime/machine/marked.h"
 
-/* --- system calls ------------------------------------------------------------------------------
- */
+/* --- system calls ----------------------------------------------------------------------------- */
 
 INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f) {
     register long a7 __asm__("a7") = n;
@@ -69,8 +68,7 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
     return a0;
 }
 
-/* --- bytes -------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 /* Puts `value` into a byte that is *old; else tells in *old what it is, or that is changing. 1, or
  * 0. (Words only can be exchanged.) */
@@ -86,8 +84,7 @@ INLINE int machine_replace_byte(uint8_t *byte, uint8_t *old, uint8_t value) {
     return __atomic_compare_exchange_n(word, &before, after, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* Where s0 and ra were saved, and from bit 48 on how far that is from the CFA: both are multiples
  * of 16 (arguments of a variable number lie between). A function that only jumps to others would
@@ -100,15 +97,13 @@ INLINE uintptr_t machine_frame(uintptr_t fp, uintptr_t cfa) {
 #define MACHINE_FRAME()                                                                            \
     machine_frame((uintptr_t)__builtin_frame_address(0), (uintptr_t)__builtin_dwarf_cfa())
 
-/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
- */
+/* --- fast halves (entry/fast.c) --------------------------------------------------------------- */
 
 /* For a file without frame pointers of its own: keeps the caller's. */
 #define MACHINE_RESERVE_REGISTERS() register uintptr_t machine_fp __asm__("s0")
 #define MACHINE_CALLER_FP()         machine_fp
 
-/* --- signals, tables ---------------------------------------------------------------------------
- */
+/* --- signals, tables -------------------------------------------------------------------------- */
 
 /* The kernel's table says that its code returns from a handler, but not where registers lie. */
 enum { MACHINE_HAS_SIGNAL_CODE = 1 };

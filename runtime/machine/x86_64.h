@@ -45,8 +45,7 @@ enum {
 #define MACHINE_FIRST_GLIBC   "GLIBC_2.2.5"
 #define MACHINE_ASKS_VALGRIND 1
 
-/* --- system calls ------------------------------------------------------------------------------
- */
+/* --- system calls ----------------------------------------------------------------------------- */
 
 INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f) {
     long result;
@@ -69,8 +68,7 @@ INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, l
            (features & ARCH_SHSTK_SHSTK) != 0;
 }
 
-/* --- counters ----------------------------------------------------------------------------------
- */
+/* --- counters --------------------------------------------------------------------------------- */
 
 /* Counters with one writer, but never torn for their readers. Changed in one instruction, which is
  * not locked: a handler on the writer's thread that changes it too comes before or after. */
@@ -103,8 +101,7 @@ INLINE int machine_is_greater(int64_t a, const int64_t *b) {
     return is_greater;
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* The stack pointer with which a frame goes on need not be kept: it lies right above the return
  * address that the call pushed. */
@@ -148,8 +145,7 @@ INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     return (struct machine_sp){};
 }
 
-/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
- */
+/* --- fast halves (entry/fast.c) --------------------------------------------------------------- */
 
 /* For a file without frame pointers of its own: keeps the caller's, and leaves out the registers
  * that a function would have to save, which costs more than they save where there are enough. */
@@ -177,8 +173,7 @@ INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
     return slot;
 }
 
-/* --- signals, tables ---------------------------------------------------------------------------
- */
+/* --- signals, tables -------------------------------------------------------------------------- */
 
 /* Whether the kernel's signal frames are found by code that no table describes: handlers return by
  * code of the C library. */

@@ -44,8 +44,7 @@ size_t exec_room(const struct exec_call *call);
  * is to refuse what cannot be read; else an array in `room`, of exec_room() bytes (NULL: none). */
 char *const *exec_environment(const struct exec_call *call, char *room, size_t size);
 
-/* --- exec_target.c: which library a program can run with ---------------------------------------
- */
+/* --- exec_target.c: which library a program can run with -------------------------------------- */
 
 enum exec_kind {
     EXEC_UNTOLD = 0,  /* that cannot be told */

@@ -208,8 +208,7 @@ void runtime_find_helpers(void) {
     find_recorder();
 }
 
-/* --- how stacks are walked ---------------------------------------------------------------------
- */
+/* --- how stacks are walked -------------------------------------------------------------------- */
 
 /* A language whose collector finds roots by the return addresses on the stack must find them
  * unchanged: OCaml, whose programs export their table of them. */
@@ -259,8 +258,7 @@ static void unwind_choose(void) {
     }
 }
 
-/* --- who comes first ---------------------------------------------------------------------------
- */
+/* --- who comes first -------------------------------------------------------------------------- */
 
 /* The first who comes sets it up. */
 static int runtime_wake(char **settings) {
@@ -562,8 +560,7 @@ void runtime_after_failed_exec(void) {
     STORE_RELEASE(&runtime.space.header->state, (uint32_t)MEMTRACE_STATE_RUNNING);
 }
 
-/* --- what is periodic, where no collector is ---------------------------------------------------
- */
+/* --- what is periodic, where no collector is -------------------------------------------------- */
 
 void runtime_print_top(void) {
     struct memtrace_header *header = runtime.space.header;

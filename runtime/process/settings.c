@@ -316,8 +316,7 @@ static const struct variable variables[] = {
 
 enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 5 };
 
-/* --- reading the environment -------------------------------------------------------------------
- */
+/* --- reading the environment ------------------------------------------------------------------ */
 
 /* Levenshtein's distance, for names shorter than 32 letters. */
 static unsigned variable_distance(const char *a, const char *b) {

@@ -27,8 +27,7 @@
 
 #define SHELL "/bin/sh"
 
-/* --- a lock that a forked child finds open -----------------------------------------------------
- */
+/* --- a lock that a forked child finds open ---------------------------------------------------- */
 
 /* The process, shifted by one, and whether a thread of it is in. */
 struct owned_lock {
@@ -59,8 +58,7 @@ static void lock_release(struct owned_lock *lock, enum lock_state state) {
     }
 }
 
-/* --- the shell ---------------------------------------------------------------------------------
- */
+/* --- the shell -------------------------------------------------------------------------------- */
 
 /* 0 or an errno, as posix_spawn. Where another thread sets variables meanwhile the array may be
  * freed while it is read, and is read anew. */
@@ -103,8 +101,7 @@ static int is_libcs(const void *function) {
            libc_find_object((uintptr_t)getauxval, &libc) == 0 && object.start == libc.start;
 }
 
-/* --- system ------------------------------------------------------------------------------------
- */
+/* --- system ----------------------------------------------------------------------------------- */
 
 /* SIGINT and SIGQUIT are ignored while a thread is inside, and are then what they were. */
 static struct {
@@ -204,8 +201,7 @@ PUBLIC int system(const char *command) {
     return command != NULL ? run_shell(command) : run_shell("exit 0") == 0;
 }
 
-/* --- popen -------------------------------------------------------------------------------------
- */
+/* --- popen ------------------------------------------------------------------------------------ */
 
 struct stream {
     FILE *file; /* NULL: free */

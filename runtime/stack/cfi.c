@@ -444,21 +444,18 @@ struct description {
     struct cursor program;
 };
 
-/* Where an entry says its CIE is, by its first word, which stands at `place`; NULL: nowhere. */
-static const uint8_t *cfi_common_of(const struct cfi_section *section, const uint8_t *place,
-                                    uint32_t word) {
-    if (section == NULL) {
-        return word != 0 ? place - word : NULL;
-    }
-    return word < (size_t)(section->end - section->start) ? section->start + word : NULL;
-}
-
 /* 0, or -1: it is a CIE or cannot be understood. */
 static int cfi_read_description(const struct cfi_section *section, const uint8_t *entry,
                                 struct description *out) {
     struct cursor cursor = cfi_open_entry(entry);
     const uint8_t *place = cursor.at;
-    const uint8_t *common = cfi_common_of(section, place, (uint32_t)cursor_take(&cursor, 4));
+    uint32_t word = (uint32_t)cursor_take(&cursor, 4); /* says where its CIE is */
+    const uint8_t *common = NULL;
+    if (section == NULL) {
+        common = word != 0 ? place - word : NULL;
+    } else if (word < (size_t)(section->end - section->start)) {
+        common = section->start + word;
+    }
     if (cursor.failed || common == NULL || !cfi_lies_within(section, &cursor) ||
         (section != NULL && place != entry + 4) || /* in the form for more than 4 GiB */
         cfi_read_common(section, common, &out->common) != 0) {

@@ -536,8 +536,7 @@ struct context_path context_add_path(struct context_tree *tree, struct context_i
     return (struct context_path){0, 0, 0};
 }
 
-/* --- areas -------------------------------------------------------------------------------------
- */
+/* --- areas ------------------------------------------------------------------------------------ */
 
 void area_init(struct areas *areas, struct space *space) {
     areas->space = space;

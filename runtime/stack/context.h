@@ -62,8 +62,7 @@ INLINE uint64_t area_start(const struct areas *areas, uint64_t packed) {
                                                                : 0;
 }
 
-/* --- contexts ----------------------------------------------------------------------------------
- */
+/* --- contexts --------------------------------------------------------------------------------- */
 
 /* A context id; 0 is the root, above every outermost frame. With CONTEXT_CUT: a path that leads
  * through this context and goes on, but for the rest there was no room. Every child of such a one

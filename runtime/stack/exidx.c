@@ -36,8 +36,7 @@ static const struct exidx_entry *exidx_search(const struct exidx_entry *entry, s
     return low != 0 ? &entry[low - 1] : NULL;
 }
 
-/* --- instructions ------------------------------------------------------------------------------
- */
+/* --- instructions ----------------------------------------------------------------------------- */
 
 /* Bytes, from the highest of each word on. */
 struct code {
@@ -186,8 +185,7 @@ static int run_one(struct unwinding *state, struct code *code) {
     }
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static struct cfi_register saved_at(const struct unwinding *state, uint32_t number) {
     struct cfi_register reg = {.place = CFI_UNCHANGED};

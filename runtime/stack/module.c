@@ -343,8 +343,7 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
     }
 }
 
-/* --- the file that an object was loaded from (module_file.h) ------------------------------------
- */
+/* --- the file that an object was loaded from (module_file.h) ---------------------------------- */
 
 /* The headers and, as linkers lay files out, the build-id. */
 enum { COMPARED_BYTES = 1024, MOST_BYTES = 1 << 28 };

@@ -28,8 +28,7 @@ void remembered_forget(struct walker *walker, const struct rules *rules, uintptr
 /* After a walk that had to look far: the next one need not. */
 void remembered_place_guard(struct walker *walker);
 
-/* --- questions, which change nothing ------------------------------------------------------------
- */
+/* --- questions, which change nothing ---------------------------------------------------------- */
 
 INLINE uintptr_t remembered_pc(const struct walk_frame *it) {
     return it->code & MEMTRACE_FRAME_ADDRESS_MASK;
@@ -159,8 +158,7 @@ INLINE int wants_guard(const struct walk_world *world, const struct walker *walk
            world->patches && !walker->guarding.is_off && walker->shadow.capacity == 0;
 }
 
-/* --- what follows -------------------------------------------------------------------------------
- */
+/* --- what follows ----------------------------------------------------------------------------- */
 
 /* All that was remembered is forgotten; what comes next stands on this. */
 static inline void remembered_start(struct walker *walker, uint32_t base, const struct frame *frame,

@@ -227,8 +227,7 @@ static struct rule from_row(const struct cfi_row *row) {
     return rule;
 }
 
-/* --- frame words (frame_word.h) ------------------------------------------------------------------
- */
+/* --- frame words (frame_word.h) --------------------------------------------------------------- */
 
 #define FRAME_WORD_SIGN (MACHINE_STORES_CONSTANTS ? FRAME_WORD_FRESH : FRAME_WORD_MARK)
 

@@ -23,8 +23,7 @@ enum step {
     STEP_LOST
 };
 
-/* --- what depends on where calls leave return addresses ----------------------------------------
- */
+/* --- what depends on where calls leave return addresses --------------------------------------- */
 
 /* The stack pointer with which the frame goes on, its callee's CFA. */
 INLINE uintptr_t frame_sp(uintptr_t slot, struct machine_sp sp) {

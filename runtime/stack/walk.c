@@ -61,8 +61,7 @@ void walk_free(struct walker *walker) {
     shadow_free(&walker->shadow);
 }
 
-/* --- what the next allocation can be told from ---------------------------------------------------
- */
+/* --- what the next allocation can be told from ------------------------------------------------ */
 
 /* What is remembered of the allocation's caller is enough to know it again, where one word vouches
  * for all that is older. */
