@@ -7,7 +7,7 @@
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
 #include "runtime/libc/objects.h"
-#include "runtime/stack/module_file.h"
+#include "runtime/stack/module.h"
 
 #include <dlfcn.h>
 

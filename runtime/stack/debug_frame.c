@@ -3,7 +3,7 @@
 #include "runtime/stack/debug_frame.h"
 
 #include "runtime/base/sys.h"
-#include "runtime/stack/module_file.h"
+#include "runtime/stack/module.h"
 
 enum { MODULE_UNKNOWN = 0, MODULE_WITHOUT = 1, MODULE_FILE = 2 };
 enum { SLACK = 16 };

@@ -3,7 +3,7 @@
 #include "runtime/stack/go_table.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/stack/module_file.h"
+#include "runtime/stack/module.h"
 
 #include <elf.h>
 

@@ -7,7 +7,6 @@
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
-#include "runtime/stack/module_file.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -343,7 +342,7 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
     }
 }
 
-/* --- the file that an object was loaded from (module_file.h) ---------------------------------- */
+/* --- the file that an object was loaded from (module.h) ---------------------------------- */
 
 /* The headers and, as linkers lay files out, the build-id. */
 enum { COMPARED_BYTES = 1024, MOST_BYTES = 1 << 28 };

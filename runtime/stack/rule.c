@@ -10,7 +10,6 @@
 #include "runtime/stack/exidx.h"
 #include "runtime/stack/frame_word.h"
 #include "runtime/stack/jit.h"
-#include "runtime/stack/step.h"
 
 #include <string.h>
 
@@ -300,7 +299,7 @@ static int lies_in(const struct module_place *place, uintptr_t address) {
 static int leads_out(struct rule rule) {
     if (!MACHINE_CALL_PUSHES && rule.kind == RULE_SP) {
         int64_t slot = rule.fp_offset < 0 ? rule.cfa_offset + rule.fp_offset : rule.fp_offset;
-        return slot >= step_lowest_saved(rule) && slot < rule.cfa_offset;
+        return slot >= rule_lowest_saved(rule) && slot < rule.cfa_offset;
     }
     return rule.kind == RULE_FP ||
            (rule.kind == RULE_SP && rule.cfa_offset > 0 && rule.cfa_offset + rule.fp_offset >= 0);

@@ -218,4 +218,23 @@ INLINE union rule_word rule_cached(struct rules *rules, struct rule_cache *cache
                                  : rule_cache_fill(rules, cache, i, pc)};
 }
 
+/* What a plain rule of a machine with two frame pointers says of them. */
+INLINE uint32_t rule_saved_fp(struct rule rule) {
+    return rule.frame_word & RULE_SAVED_FP;
+}
+
+INLINE uint32_t rule_saved_second(struct rule rule) {
+    return rule.frame_word >> RULE_SAVED_SECOND_SHIFT & RULE_SAVED_FP;
+}
+
+/* The lowest word that the step reads lies so many below the return address. */
+INLINE int64_t rule_lowest_saved(struct rule rule) {
+    uint32_t first = rule_saved_fp(rule);
+    uint32_t second = rule_saved_second(rule);
+    if (!MACHINE_HAS_SECOND_FP) {
+        return rule_saves_fp(rule);
+    }
+    return first > second ? first : second;
+}
+
 #endif

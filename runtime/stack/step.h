@@ -36,25 +36,6 @@ INLINE uintptr_t step_return_slot(uintptr_t cfa) {
     return cfa - sizeof(uintptr_t);
 }
 
-/* What a plain rule of a machine with two frame pointers says of them. */
-INLINE uint32_t step_saved_fp(struct rule rule) {
-    return rule.frame_word & RULE_SAVED_FP;
-}
-
-INLINE uint32_t step_saved_second(struct rule rule) {
-    return rule.frame_word >> RULE_SAVED_SECOND_SHIFT & RULE_SAVED_FP;
-}
-
-/* The lowest word that the step reads lies so many below the return address. */
-INLINE int64_t step_lowest_saved(struct rule rule) {
-    uint32_t first = step_saved_fp(rule);
-    uint32_t second = step_saved_second(rule);
-    if (!MACHINE_HAS_SECOND_FP) {
-        return rule_saves_fp(rule);
-    }
-    return first > second ? first : second;
-}
-
 INLINE uintptr_t step_by(struct rule rule, const struct frame *from) {
     if (MACHINE_HAS_SECOND_FP && (rule.kind & RULE_FP) != 0 &&
         (rule.frame_word & RULE_BY_SECOND_FP) != 0) {
@@ -127,8 +108,8 @@ enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule
 /* The caller's frame pointers, where there are two. */
 INLINE void step_saved_both(struct rule rule, const struct frame *from, uintptr_t slot,
                             uintptr_t cfa, struct frame *to) {
-    uint32_t first = step_saved_fp(rule);
-    uint32_t second = step_saved_second(rule);
+    uint32_t first = rule_saved_fp(rule);
+    uint32_t second = rule_saved_second(rule);
     uintptr_t other =
         second != 0 ? stack_load(slot - second * sizeof(uintptr_t)) : machine_second_fp(from->sp);
     to->fp = first != 0 ? stack_load(slot - first * sizeof(uintptr_t)) : from->fp;
@@ -141,7 +122,7 @@ INLINE int step_saved(struct rule rule, const struct frame *from, uintptr_t slot
                       struct frame *to) {
     int saves_fp = rule_saves_fp(rule);
     if (slot <= from->slot || slot % sizeof(uintptr_t) != 0 ||
-        slot - (uintptr_t)step_lowest_saved(rule) * sizeof(uintptr_t) <= from->slot) {
+        slot - (uintptr_t)rule_lowest_saved(rule) * sizeof(uintptr_t) <= from->slot) {
         return 0;
     }
     to->slot = slot;

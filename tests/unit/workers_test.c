@@ -27,7 +27,7 @@ static void say_done(struct task *task) {
     sem_post(&((struct held *)task)->done);
 }
 
-static void make(struct held *held, enum route_queue queue, unsigned goes_on) {
+static void make(struct held *held, enum task_queue queue, unsigned goes_on) {
     held->task = (struct task){.run = hold, .done = say_done, .queue = queue};
     sem_init(&held->begun, 0, 0);
     sem_init(&held->goes_on, 0, goes_on);

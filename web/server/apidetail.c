@@ -3,7 +3,6 @@
 #include "web/server/apidetail.h"
 
 #include "web/server/apicache.h"
-#include "web/server/apimetric.h"
 
 #include "analyze/profile/load.h"
 #include "analyze/replay/accounts.h"
@@ -185,29 +184,6 @@ const struct detail *apidetail_gather(const struct answer *view, const struct de
     }
     detail_goes_with_job(detail);
     return detail;
-}
-
-/* ---- Sums, where they were left out ---- */
-
-static void *make_sums(const void *wish, const struct replay_options *replay) {
-    const struct answer *view = wish;
-    struct error error;
-    struct model *sums = selection_model(view->selection, view->whole, view->source->parts,
-                                         view->names, replay, &error);
-    if (sums == NULL) {
-        job_fail_as(&error);
-    }
-    model_goes_with_job(sums);
-    return sums;
-}
-
-static const struct apicache_kind sums_kind = {.make = make_sums, .bytes = apimetric_bytes};
-
-const struct model *apidetail_sums(struct api_call *call) {
-    const struct answer *view = call->view;
-    return view->lacks_sums && !selection_is_all(view->selection)
-               ? apicache_get(call, view, "sums", &sums_kind, view)
-               : view->model;
 }
 
 struct report apidetail_report(const struct api_call *call, const struct apidetail *detail) {

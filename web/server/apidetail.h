@@ -47,9 +47,6 @@ struct selection_times apidetail_window(const struct answer *view);
 /* What `report` and `rows` need for cells of single blocks. */
 struct report apidetail_report(const struct api_call *call, const struct apidetail *detail);
 
-/* The sums of what is selected, made now if the view lacks them. */
-const struct model *apidetail_sums(struct api_call *call);
-
 /* A member: an array of {from_ns, to_ns}, and "count" where counts are given, of the buckets that
  * lifetimes are counted in; the last has no end. */
 void apidetail_write_buckets(struct jsonwriter *json, const char *name, const uint64_t *counts);

@@ -8,6 +8,7 @@
  */
 #include "web/server/apicache.h"
 #include "web/server/apidetail.h"
+#include "web/server/apimetric.h"
 #include "web/server/apireport.h"
 
 #include "analyze/blocks/heaphistory.h"
@@ -335,7 +336,7 @@ void api_heap_pins(struct api_call *call) {
 
 /* It has what each call path holds, too. */
 void api_heap_slack(struct api_call *call) {
-    call->report.model = apidetail_sums(call);
+    call->report.model = apimetric_sums(call);
     write_table(call, "slack");
 }
 

@@ -170,3 +170,26 @@ void apimetric_diff_command(struct api_call *call, const char *by) {
         api_note(call, "No command shows this: memtrace diff compares " METRIC_WORDS ".");
     }
 }
+
+/* ---- Sums, where they were left out ---- */
+
+static void *make_sums(const void *wish, const struct replay_options *replay) {
+    const struct answer *view = wish;
+    struct error error;
+    struct model *sums = selection_model(view->selection, view->whole, view->source->parts,
+                                         view->names, replay, &error);
+    if (sums == NULL) {
+        job_fail_as(&error);
+    }
+    model_goes_with_job(sums);
+    return sums;
+}
+
+static const struct apicache_kind sums_kind = {.make = make_sums, .bytes = apimetric_bytes};
+
+const struct model *apimetric_sums(struct api_call *call) {
+    const struct answer *view = call->view;
+    return view->lacks_sums && !selection_is_all(view->selection)
+               ? apicache_get(call, view, "sums", &sums_kind, view)
+               : view->model;
+}

@@ -29,6 +29,9 @@ const struct model *apimetric_all(struct api_call *call, const struct answer *vi
 /* The model of a view in which the pools or mappings that its filters ask for are the heap. */
 const struct model *apimetric_heap(struct api_call *call, const struct answer *view);
 
+/* The sums of what is selected, made now if the view lacks them. */
+const struct model *apimetric_sums(struct api_call *call);
+
 /* The two sides of a difference, as diff.h has them: what is the base, and what is compared with
  * it. Without suppressions: models of apimetric_model() have none. */
 void apimetric_sides(const struct api_call *call, struct diff_side sides[2]);

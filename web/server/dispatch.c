@@ -553,7 +553,7 @@ static bool route_needs_pass(const struct request *request, const struct route *
     return false;
 }
 
-enum route_queue dispatch_queue(const struct request *request) {
+enum task_queue dispatch_queue(const struct request *request) {
     unsigned source;
     char *rest;
     bool is_path;

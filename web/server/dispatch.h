@@ -41,6 +41,6 @@ bool dispatch_is_stream(const struct request *request, unsigned *source, struct 
 void dispatch_problem(struct reply *reply, int status, const char *detail);
 
 /* Which queue it goes to. */
-enum route_queue dispatch_queue(const struct request *request);
+enum task_queue dispatch_queue(const struct request *request);
 
 #endif

@@ -8,11 +8,7 @@
 #define WEB_SERVER_ROUTES_H
 
 #include "web/server/api.h"
-
-enum route_queue {
-    QUEUE_INTERACTIVE, /* sums: milliseconds */
-    QUEUE_PASSES,      /* goes through the events: seconds */
-};
+#include "web/server/workers.h"
 
 enum route_flags {
     ROUTE_PLAIN = 1 << 0,   /* no source, no filters, no envelope: the handler writes the answer */
@@ -28,7 +24,7 @@ struct route {
     const char *method;
     const char *path; /* below /api/v1; {r} is a source, another {name} is call->rest */
     api_handler handler;
-    enum route_queue queue;
+    enum task_queue queue;
     const char *own; /* parameters, a space between two; NULL: none */
     unsigned flags;
     /* As openapi.c tells them: its name, the schema of its answer in web/schemas.json (NULL: the

@@ -11,15 +11,22 @@
 #ifndef WEB_SERVER_WORKERS_H
 #define WEB_SERVER_WORKERS_H
 
-#include "web/server/routes.h"
+#include "analyze/base/error.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum task_queue {
+    QUEUE_INTERACTIVE, /* sums: milliseconds */
+    QUEUE_PASSES,      /* goes through the events: seconds */
+};
 
 struct task {
     void (*run)(struct task *task);
     void (*done)(struct task *task); /* the task may be freed in it; it ran or was dropped */
-    enum route_queue queue;
+    enum task_queue queue;
     atomic_bool cancel;
     struct task *next;
 };
