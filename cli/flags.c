@@ -61,13 +61,15 @@ static bool plugin_identify(struct plugin *plugin, const char *command) {
     while (answer && fgets(line, sizeof(line), answer)) {
         const char *first = strchr(line, ':');
         const char *second = first ? strchr(first + 1, ':') : NULL;
-        if (strncmp(line, "memtrace:", strlen("memtrace:")) != 0 || !second)
+        if (strncmp(line, "memtrace:", strlen("memtrace:")) != 0 || !second) {
             continue;
+        }
         clang = version_at(first + 1);
         gnu = version_at(second + 1);
     }
-    if (answer)
+    if (answer) {
         status = pclose(answer);
+    }
     status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     plugin->missing = status == NO_PROGRAM || status == NOT_FOUND;
     plugin->gcc = clang == 0;
@@ -83,25 +85,30 @@ static void plugin_machine(struct plugin *plugin, const char *command) {
     static const char *const vendors[] = {"-unknown-", "-pc-"};
     struct utsname here;
     FILE *answer = popen(job_text("%s -dumpmachine 2>/dev/null", command), "r");
-    if (answer && !fgets(plugin->triplet, sizeof(plugin->triplet), answer))
+    if (answer && !fgets(plugin->triplet, sizeof(plugin->triplet), answer)) {
         plugin->triplet[0] = '\0';
-    if (answer)
+    }
+    if (answer) {
         pclose(answer);
+    }
     plugin->triplet[strcspn(plugin->triplet, "\n")] = '\0';
     for (size_t i = 0; !plugin->gcc && i < sizeof(vendors) / sizeof(vendors[0]); i++) {
         char *vendor = strstr(plugin->triplet, vendors[i]);
-        if (vendor)
+        if (vendor) {
             memmove(vendor, vendor + strlen(vendors[i]) - 1,
                     strlen(vendor + strlen(vendors[i]) - 1) + 1);
+        }
     }
     size_t machine = strcspn(plugin->triplet, "-");
-    if (uname(&here) != 0)
+    if (uname(&here) != 0) {
         return;
+    }
     /* What Clang calls the machine with -m32: none to be cross-compiled for. */
     bool narrow = strcmp(here.machine, "x86_64") == 0 && strncmp(plugin->triplet, "i386-", 5) == 0;
     if (narrow ||
-        (machine == strlen(here.machine) && strncmp(plugin->triplet, here.machine, machine) == 0))
+        (machine == strlen(here.machine) && strncmp(plugin->triplet, here.machine, machine) == 0)) {
         plugin->triplet[0] = '\0';
+    }
 }
 
 /* Compiles an empty program: another build of the same version may refuse the plugin. */
@@ -128,15 +135,16 @@ static bool plugin_find(struct plugin *plugin, const char *command, const char *
     int length = snprintf(plugin->file, sizeof(plugin->file), "%s/%s%s%s-%u/memtrace.so", folder,
                           cross, dash, plugin->gcc ? "gcc" : "clang", plugin->major);
     if (length < 0 || (size_t)length >= sizeof(plugin->file) || access(plugin->file, R_OK) != 0) {
-        if (!plugin->gcc && plugin->major < OLDEST_CLANG)
+        if (!plugin->gcc && plugin->major < OLDEST_CLANG) {
             snprintf(reason, room, "Clang %u is too old for a plugin, Clang %d and newer have one",
                      plugin->major, OLDEST_CLANG);
-        else
+        } else {
             snprintf(reason, room,
                      "no plugin for %s%s%s %u in %s: install %s-%u%s%s%s and build MemTrace again",
                      cross, *cross ? " " : "", name, plugin->major, folder,
                      plugin->gcc ? "gcc" : "llvm", plugin->major,
                      plugin->gcc ? "-plugin-dev" : "-dev", dash, cross);
+        }
         return false;
     }
     if (!plugin_is_taken(plugin, command)) {
@@ -192,9 +200,11 @@ struct places {
 static bool is_system_dir(const char *path) {
     static const char *const known[] = {"/usr/include", "/usr/lib", "/lib",
                                         "/usr/" MEMTRACE_MULTIARCH, "/" MEMTRACE_MULTIARCH};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(path, known[i]) == 0)
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcmp(path, known[i]) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -207,10 +217,12 @@ static void find_places(struct places *places) {
              places->library_dir);
     snprintf(places->cmake_file, sizeof(places->cmake_file), "%.*s/cmake/MemTrace/%s",
              PATH_MAX - 64, places->library_dir, "MemTraceProject.cmake");
-    if (is_system_dir(places->library_dir))
+    if (is_system_dir(places->library_dir)) {
         places->library_dir[0] = '\0';
-    if (is_system_dir(places->include_dir))
+    }
+    if (is_system_dir(places->include_dir)) {
         places->include_dir[0] = '\0';
+    }
 }
 
 static bool explained; /* what each is for is wanted */
@@ -219,14 +231,17 @@ static bool quoted;    /* a word was printed that $(...) alone would break */
 /* One flag: a word on the line, or, explained, a line of its own. */
 static void print_flag(const char *prefix, const char *path, const char *purpose) {
     static bool first = true;
-    if (!explained && !first)
+    if (!explained && !first) {
         putchar(' ');
+    }
     first = false;
     fputs(prefix, stdout);
-    if (path[0] != '\0')
+    if (path[0] != '\0') {
         quoted |= shellword_put(stdout, path);
-    if (explained)
+    }
+    if (explained) {
         printf("\n    %s\n", purpose);
+    }
 }
 
 /* What was decided. */
@@ -247,11 +262,14 @@ static bool is_lean(const struct plan *plan) {
     static const char *const lean[] = {"riscv", "mips", "arm"};
     struct utsname here = {0};
     const char *machine = plan->plugin.triplet;
-    if (machine[0] == '\0' && uname(&here) == 0)
+    if (machine[0] == '\0' && uname(&here) == 0) {
         machine = here.machine;
-    for (size_t i = 0; i < sizeof(lean) / sizeof(lean[0]); i++)
-        if (strncmp(machine, lean[i], strlen(lean[i])) == 0)
+    }
+    for (size_t i = 0; i < sizeof(lean) / sizeof(lean[0]); i++) {
+        if (strncmp(machine, lean[i], strlen(lean[i])) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -261,33 +279,41 @@ static void print_allocators(const struct plan *plan) {
     const char *name =
         plan->plugin.gcc ? "-fplugin-arg-memtrace-allocators=" : "-mllvm -memtrace-allocators=";
     char *state = NULL;
-    if (!plan->plugin.gcc && plan->allocators)
+    if (!plan->plugin.gcc && plan->allocators) {
         print_flag("-fplugin=", plan->plugin.file, "makes the next ones known");
+    }
     for (char *line = plan->allocators ? strtok_r(job_string(plan->allocators), "\n", &state)
                                        : NULL;
-         line; line = strtok_r(NULL, "\n", &state))
+         line; line = strtok_r(NULL, "\n", &state)) {
         print_flag(name, line, "this function reports what it allocates");
+    }
 }
 
 static void print_cflags(const struct plan *plan, const struct places *places) {
-    if (places->include_dir[0])
+    if (places->include_dir[0]) {
         print_flag("-I", places->include_dir, "finds memtrace/memtrace.h");
-    if (plan->mode == &modes[PASS])
+    }
+    if (plan->mode == &modes[PASS]) {
         print_flag(plugin_option(plan), plan->plugin.file,
                    "the plugin, for exactly this compiler and version");
+    }
     print_allocators(plan);
     bool lean = is_lean(plan);
-    for (const struct flag *flag = plan->mode->flags; flag->text; flag++)
-        if (!lean || !flag->is_usual)
+    for (const struct flag *flag = plan->mode->flags; flag->text; flag++) {
+        if (!lean || !flag->is_usual) {
             print_flag(flag->text, "", flag->purpose);
-    if (lean && plan->mode != &modes[PASS])
+        }
+    }
+    if (lean && plan->mode != &modes[PASS]) {
         print_flag(TABLES, "", "every function has unwind information");
+    }
 }
 
 static void print_libs(const struct plan *plan, const struct places *places) {
-    if (plan->mode == &modes[PASS] && plan->plugin.gcc)
+    if (plan->mode == &modes[PASS] && plan->plugin.gcc) {
         print_flag(plugin_option(plan), plan->plugin.file,
                    "with -flto the code is made when linking");
+    }
     if (places->library_dir[0]) {
         print_flag("-L", places->library_dir, "finds libmemtrace.so when linking");
         /* -Wl, would split a path at its commas. */
@@ -311,26 +337,34 @@ static void flags_decide(struct plan *plan, const struct request *request, struc
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
     const char *triplet = plan->plugin.triplet;
     bool is_auto = strcmp(request->mode, "auto") == 0;
-    for (size_t i = 0; i < MODES && !plan->mode; i++)
-        if (strcmp(request->mode, modes[i].name) == 0)
+    for (size_t i = 0; i < MODES && !plan->mode; i++) {
+        if (strcmp(request->mode, modes[i].name) == 0) {
             plan->mode = &modes[i];
-    if (compiler && !*compiler)
+        }
+    }
+    if (compiler && !*compiler) {
         compiler = NULL;
-    if (!compiler && plan->mode == &modes[PASS])
+    }
+    if (!compiler && plan->mode == &modes[PASS]) {
         compiler = "cc";
-    if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing)
+    }
+    if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing) {
         cli_usage("flags", "%s", plan->plugin.reason);
-    if (plan->plugin.major)
+    }
+    if (plan->plugin.major) {
         plugin_machine(&plan->plugin, compiler);
+    }
     if (triplet[0]) { /* the library for another machine, of this installation */
         char system[PATH_MAX];
-        if (!target_library_folder(triplet, places->library_dir))
+        if (!target_library_folder(triplet, places->library_dir)) {
             job_fail("libmemtrace.so for %s is not in %s: build MemTrace with this compiler, too, "
                      "and install it there (docs/cmake.md)",
                      triplet, places->library_dir);
+        }
         snprintf(system, sizeof(system), "/usr/lib/%s", triplet);
-        if (strcmp(places->library_dir, system) == 0)
+        if (strcmp(places->library_dir, system) == 0) {
             places->library_dir[0] = '\0';
+        }
     }
 
     if (is_auto) {
@@ -340,8 +374,9 @@ static void flags_decide(struct plan *plan, const struct request *request, struc
         plan->mode = &modes[has_plugin ? preferred : FRAME_POINTER];
         plan->reason = compiler ? plan->plugin.reason : "no compiler was named by --compiler or CC";
     } else if (plan->mode == &modes[PASS]) {
-        if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir))
+        if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir)) {
             job_fail("mode pass: %s", plan->plugin.reason);
+        }
         plan->reason = plan->plugin.reason;
     }
 }
@@ -355,11 +390,13 @@ static void explain_plugin(const struct plan *plan) {
         {"allocators=SPECIFICATION", "this function allocates, and reports it; once for each"},
     };
     puts("\nNot printed above, for when you need it:");
-    if (!plan->plugin.gcc)
+    if (!plan->plugin.gcc) {
         puts("-fplugin=FILE, the same file\n    makes the next ones known");
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+    }
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         printf("%s%s\n    %s\n", plan->plugin.gcc ? "-fplugin-arg-memtrace-" : "-mllvm -memtrace-",
                options[i][0], options[i][1]);
+    }
     puts("MEMTRACE_PASS_REPORT=FILE, in the environment of the compiler\n"
          "    appends a line a function: instrumented or left out, why, its name, file and line,\n"
          "    the stores and the calls that need one");
@@ -491,12 +528,13 @@ static int list_allocators(char **files, int count) {
     for (int i = 0; i < count; i++) {
         allocrecorded_read(records, files[i]);
     }
-    if (records->count == 0)
+    if (records->count == 0) {
         job_fail(records->is_for_linking
                      ? "%s has no code yet (link-time optimisation): name the program"
                      : "%s: nothing is recorded: it has no functions of ALLOCATORS, and none with "
                        "the attributes malloc and alloc_size, or was not built in mode pass",
                  files[0]);
+    }
     cli_style(&report.options, NULL, NULL);
     put_recorded_table(&report, records, ALLOCRECORDED_FOUND);
     put_recorded_table(&report, records, ALLOCRECORDED_PROPOSED);
@@ -510,20 +548,25 @@ static void flags_read(struct request *request, int *argc, char ***argv) {
     cli_read(&flags_command, argc, argv, request);
     has_others = request->cflags || request->libs || request->explain;
     if (request->list) {
-        if (has_others || request->cmake || request->gdb || request->allocators)
+        if (has_others || request->cmake || request->gdb || request->allocators) {
             cli_usage("flags", "--list-allocators goes alone");
-        if (*argc == 0)
+        }
+        if (*argc == 0) {
             cli_usage("flags", "--list-allocators needs a program, a library or objects");
+        }
         return;
     }
-    if (*argc > 0)
+    if (*argc > 0) {
         cli_usage("flags", "\"%s\" is one argument too many", (*argv)[0]);
+    }
     if ((request->cmake || request->gdb) &&
         (has_others || (request->cmake && request->gdb) || request->compiler ||
-         request->allocators || strcmp(request->mode, "auto") != 0))
+         request->allocators || strcmp(request->mode, "auto") != 0)) {
         cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
-    if (!has_others && !request->cmake && !request->gdb)
+    }
+    if (!has_others && !request->cmake && !request->gdb) {
         cli_usage("flags", "which flags? --cflags, --libs, --explain, --cmake or --gdb");
+    }
 }
 
 static void print_flags(const struct plan *plan, struct request *request,
@@ -536,20 +579,26 @@ static void print_flags(const struct plan *plan, struct request *request,
         request->cflags |= both;
         request->libs |= both;
     }
-    if (request->cflags)
+    if (request->cflags) {
         print_cflags(plan, places);
-    if (request->cflags && request->libs && plan->plugin.major && !plan->plugin.gcc)
+    }
+    if (request->cflags && request->libs && plan->plugin.major && !plan->plugin.gcc) {
         print_flag("-Wno-unused-command-line-argument", "",
                    "no word about the linker's flags where Clang only compiles");
-    if (request->libs)
+    }
+    if (request->libs) {
         print_libs(plan, places);
-    if (explained && plan->mode == &modes[PASS])
+    }
+    if (explained && plan->mode == &modes[PASS]) {
         explain_plugin(plan);
-    if (!explained)
+    }
+    if (!explained) {
         putchar('\n');
-    if (quoted && !explained)
+    }
+    if (quoted && !explained) {
         cli_error("the flags hold quoted words: a shell needs eval \"cc $(memtrace flags ...)\" "
                   "(make and configure need nothing)");
+    }
 }
 
 static int run_flags(int argc, char **argv) {
@@ -557,8 +606,9 @@ static int run_flags(int argc, char **argv) {
     struct places places;
     struct plan plan = {0};
     flags_read(&request, &argc, &argv);
-    if (request.list)
+    if (request.list) {
         return cli_finish(list_allocators(argv, argc));
+    }
     if (request.gdb) { /* the path of its commands */
         static const char file[] = "memtrace/memtrace-gdb.py";
         char folder[PATH_MAX];
@@ -568,16 +618,18 @@ static int run_flags(int argc, char **argv) {
     }
     find_places(&places);
     if (request.cmake) { /* the path as it is, for a shell's "$(...)" */
-        if (access(places.cmake_file, R_OK) != 0)
+        if (access(places.cmake_file, R_OK) != 0) {
             job_fail("%s is not there: is MemTrace installed?", places.cmake_file);
+        }
         puts(places.cmake_file);
         return cli_finish(CLI_OK);
     }
     flags_decide(&plan, &request, &places);
     plan.allocators = request.allocators;
-    if (plan.allocators && plan.mode != &modes[PASS])
+    if (plan.allocators && plan.mode != &modes[PASS]) {
         job_fail("--alloc needs mode pass: %s",
                  plan.reason ? plan.reason : "another was asked for");
+    }
     print_flags(&plan, &request, &places);
     return cli_finish(CLI_OK);
 }

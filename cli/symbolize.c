@@ -28,26 +28,30 @@
 
 static void frames_resolve(struct symbolizer *symbolizer, const struct symbol_module *module,
                            uint64_t offset, struct symbol_frames *frames) {
-    if (symbolizer_resolve(symbolizer, module, offset, frames) != 0)
+    if (symbolizer_resolve(symbolizer, module, offset, frames) != 0) {
         job_fail("no memory for the names");
+    }
 }
 
 /* "function at file:line" of one, "(inlined)" added where it is, without newline. `place` is what
  * to say where the function is unknown: "module+0xOFFSET". */
 static void frames_write(const struct symbol_frame *frame, const char *place) {
     put_safe(stdout, frame->function ? frame->function : place);
-    if (frame->file && frame->line)
+    if (frame->file && frame->line) {
         print_safe(stdout, " at %s:%u", frame->file, frame->line);
-    if (frame->inlined)
+    }
+    if (frame->inlined) {
         fputs(" (inlined)", stdout);
+    }
 }
 
 /* What the user must know about the names, a line each. */
 static void frames_warn(const struct symbolizer *symbolizer) {
     const char *const *lines;
     size_t count = symbolizer_warnings(symbolizer, &lines);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         cli_error("%s", lines[i]);
+    }
 }
 
 /* ---- symbolize: Whatever it cannot name it leaves as it is ---- */
@@ -78,16 +82,19 @@ static bool ends_name(char c) {
  * itself has blanks, at the first '/' from which on the file exists. */
 static size_t find_start(const char *line, size_t from, size_t plus) {
     size_t start = plus;
-    while (start > from && !ends_name(line[start - 1]))
+    while (start > from && !ends_name(line[start - 1])) {
         start--;
+    }
     for (size_t i = from; i < start; i++) {
         char path[PATH_MAX];
-        if (line[i] != '/' || (i > from && !ends_name(line[i - 1])) || plus - i >= sizeof path)
+        if (line[i] != '/' || (i > from && !ends_name(line[i - 1])) || plus - i >= sizeof path) {
             continue;
+        }
         memcpy(path, line + i, plus - i);
         path[plus - i] = '\0';
-        if (access(path, F_OK) == 0)
+        if (access(path, F_OK) == 0) {
             return i;
+        }
     }
     return start;
 }
@@ -105,8 +112,9 @@ static bool symbolize_read_place(const char *line, size_t length, size_t from, s
     bool whole = end > plus + 3 && (end == length || (!isalnum((unsigned char)line[end]) &&
                                                       line[end] != '/' && line[end] != '_'));
     size_t start = find_start(line, from, plus);
-    if (!whole || start == plus || plus - start >= sizeof place->module)
+    if (!whole || start == plus || plus - start >= sizeof place->module) {
         return false;
+    }
     place->start = start;
     place->end = end;
     place->offset = offset;
@@ -117,9 +125,12 @@ static bool symbolize_read_place(const char *line, size_t length, size_t from, s
 
 static bool symbolize_next_place(const char *line, size_t length, size_t from,
                                  struct place *place) {
-    for (size_t at = from; at + 3 < length; at++)
-        if (memcmp(line + at, "+0x", 3) == 0 && symbolize_read_place(line, length, from, at, place))
+    for (size_t at = from; at + 3 < length; at++) {
+        if (memcmp(line + at, "+0x", 3) == 0 &&
+            symbolize_read_place(line, length, from, at, place)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -130,8 +141,9 @@ static void symbolize_write_place(const struct filter *filter, const char *line,
     struct symbol_frames frames = {0};
     /* Below the root if it is there, else as written. */
     if (filter->root && snprintf(path, PATH_MAX, "%s/%s", filter->root, file) < PATH_MAX &&
-        access(path, F_OK) == 0)
+        access(path, F_OK) == 0) {
         file = path;
+    }
     /* A word that is no file is no module: nothing to warn of. */
     if (strchr(place->module, '/') || access(file, F_OK) == 0) {
         struct symbol_module module = {.path = file};
@@ -140,16 +152,19 @@ static void symbolize_write_place(const struct filter *filter, const char *line,
     char spelled[PATH_MAX + 32];
     snprintf(spelled, sizeof spelled, "%s+0x%llx", place->module,
              (unsigned long long)place->offset);
-    if (frames.count == 0)
+    if (frames.count == 0) {
         fwrite(line + place->start, 1, place->end - place->start, stdout);
+    }
     for (size_t i = 0; i < frames.count; i++) {
         if (i > 0) {
             /* The rest of the frame's text is repeated in front of every further frame: tabs stay
              * tabs, all else becomes one blank. */
             putchar('\n');
-            for (size_t at = 0; at < place->start; at++)
-                if (((unsigned char)line[at] & 0xc0) != 0x80)
+            for (size_t at = 0; at < place->start; at++) {
+                if (((unsigned char)line[at] & 0xc0) != 0x80) {
                     putchar(line[at] == '\t' ? '\t' : ' ');
+                }
+            }
         }
         frames_write(&frames.frames[i], spelled);
     }
@@ -173,10 +188,12 @@ static void filter_lines(void *what) {
     ssize_t length;
     /* Someone may be reading along: a pipe from a running program. */
     setvbuf(stdout, NULL, _IOLBF, 0);
-    while ((length = getline(&filter->line, &room, filter->input)) >= 0 && !ferror(stdout))
+    while ((length = getline(&filter->line, &room, filter->input)) >= 0 && !ferror(stdout)) {
         symbolize_write_line(filter, filter->line, (size_t)length);
-    if (ferror(filter->input))
+    }
+    if (ferror(filter->input)) {
         job_fail("%s: %s", filter->name, strerror(errno));
+    }
 }
 
 static void end_filter(void *what) {
@@ -184,8 +201,9 @@ static void end_filter(void *what) {
     frames_warn(filter->symbolizer);
     symbolizer_close(filter->symbolizer);
     free(filter->line);
-    if (filter->input != stdin)
+    if (filter->input != stdin) {
         fclose(filter->input);
+    }
 }
 
 struct symbolize_request {
@@ -214,14 +232,16 @@ static int run_symbolize(int argc, char **argv) {
         filter.name = file;
         filter.input = fopen(file, "re");
     }
-    if (!filter.input)
+    if (!filter.input) {
         job_fail("%s: %s", filter.name, strerror(errno));
+    }
     filter.root = request.root;
     symbols.debug_folders = request.debug_folders;
     reading_allow_fetching();
     filter.symbolizer = symbolizer_open(&symbols, &error);
-    if (!filter.symbolizer)
+    if (!filter.symbolizer) {
         job_fail_as(&error);
+    }
     job_finally(filter_lines, end_filter, &filter);
     return cli_finish(CLI_OK);
 }
@@ -243,10 +263,12 @@ const struct command symbolize_command = {
 /* Hexadecimal, with or without 0x. */
 static int trace_parse_address(const char *text, uint64_t *address) {
     char *end;
-    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
         text += 2;
-    if (!text[0] || strspn(text, "0123456789abcdefABCDEF") != strlen(text))
+    }
+    if (!text[0] || strspn(text, "0123456789abcdefABCDEF") != strlen(text)) {
         return -1;
+    }
     errno = 0;
     *address = strtoull(text, &end, 16);
     return errno == 0 && *end == '\0' ? 0 : -1;
@@ -254,40 +276,47 @@ static int trace_parse_address(const char *text, uint64_t *address) {
 
 static void trace_write_age(uint64_t ns) {
     double seconds = (double)ns / 1e9;
-    if (ns == 0)
+    if (ns == 0) {
         fputs("just now", stdout);
-    else if (seconds < 1)
+    } else if (seconds < 1) {
         printf("%.0f ms ago", seconds * 1e3);
-    else if (seconds < 120)
+    } else if (seconds < 120) {
         printf("%.1f s ago", seconds);
-    else if (seconds < 7200)
+    } else if (seconds < 7200) {
         printf("%.1f min ago", seconds / 60);
-    else
+    } else {
         printf("%.1f h ago", seconds / 3600);
+    }
 }
 
 static void trace_write_thread(const struct model *model, uint32_t id) {
     const struct model_thread *thread = NULL;
-    for (size_t i = 0; i < model->thread_count && !thread; i++)
-        if (model->threads[i].id == id)
+    for (size_t i = 0; i < model->thread_count && !thread; i++) {
+        if (model->threads[i].id == id) {
             thread = &model->threads[i];
+        }
+    }
     if (id == 0 || !thread) {
         fputs(" by a thread that is not kept apart", stdout);
         return;
     }
     printf(" by thread %" PRIu32, thread->tid);
-    if (thread->name[0])
+    if (thread->name[0]) {
         print_safe(stdout, " (%s)", thread->name);
-    if (!thread->alive)
+    }
+    if (!thread->alive) {
         fputs(", which has ended", stdout);
+    }
 }
 
 /* Pools and mappings end their path with a frame that is no code. */
 static const char *trace_class_of(const struct model *model, uint64_t frame) {
-    if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES)
+    if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES) {
         return NULL;
-    if (frame == MEMTRACE_FRAME_MAPPING)
+    }
+    if (frame == MEMTRACE_FRAME_MAPPING) {
         return "a mapping";
+    }
     uint64_t pool = frame - MEMTRACE_FRAME_POOL;
     return frame >= MEMTRACE_FRAME_POOL && pool < model->pool_count ? model->pools[pool] : "a pool";
 }
@@ -298,11 +327,13 @@ static void trace_write_block(const struct model *model, const struct liveheap_b
     const char *class = trace_class_of(model, frame);
     struct number number;
     printf("0x%" PRIx64 " is ", address);
-    if (address != block->start)
+    if (address != block->start) {
         printf("%s into ", number_items(&number, address - block->start, "byte"));
+    }
     printf("a block of %s at 0x%" PRIx64, number_items(&number, block->size, "byte"), block->start);
-    if (class)
+    if (class) {
         print_safe(stdout, " (%s%s)", strncmp(class, "a ", 2) != 0 ? "pool " : "", class);
+    }
     fputs(", allocated ", stdout);
     trace_write_age(block->age_ns);
     trace_write_thread(model, block->thread);
@@ -324,8 +355,9 @@ static void trace_write_frame(const struct model *model, struct symbolizer *symb
     } else {
         snprintf(text, sizeof text, "0x%" PRIx64, place.address);
     }
-    if (frames.count == 0)
+    if (frames.count == 0) {
         print_safe(stdout, "  %s\n", text);
+    }
     for (size_t i = 0; i < frames.count; i++) {
         fputs("  ", stdout);
         frames_write(&frames.frames[i], text);
@@ -341,17 +373,20 @@ static void trace_write_path(const struct model *model, uint32_t context) {
     struct error error;
     struct symbolizer *symbolizer = symbolizer_open(NULL, &error);
     size_t written = 0;
-    if (!symbolizer)
+    if (!symbolizer) {
         job_fail_as(&error);
+    }
     job_undo(close_symbolizer, symbolizer);
     for (uint32_t id = context; id && id < model->node_count; id = model->nodes[id].parent) {
-        if (model->nodes[id].frame < MEMTRACE_FRAME_CLASSES)
+        if (model->nodes[id].frame < MEMTRACE_FRAME_CLASSES) {
             continue;
+        }
         trace_write_frame(model, symbolizer, model->nodes[id].frame);
         written++;
     }
-    if (written == 0)
+    if (written == 0) {
         puts("  (no backtrace was kept for it)");
+    }
     frames_warn(symbolizer);
 }
 
@@ -364,21 +399,26 @@ static int trace(pid_t pid, uint64_t address) {
     struct model *model;
     int found;
     job_check(region_find(pid, &region, &error), &error);
-    if (!region.alive)
+    if (!region.alive) {
         job_fail("process %ld is gone", (long)pid);
+    }
     profile = profile_open(region.path, &error);
-    if (!profile)
+    if (!profile) {
         job_fail_as(&error);
+    }
     profile_goes_with_job(profile);
     found = liveheap_find(region.pid, &profile->header, address, clock_now_ns(), &block, &error);
-    if (found < 0)
+    if (found < 0) {
         job_fail_as(&error);
-    if (found == 0)
+    }
+    if (found == 0) {
         job_fail("0x%" PRIx64 " is not a live block of process %ld", address, (long)region.pid);
+    }
     job_check(profile_refresh(profile, &error), &error);
     model = model_load(profile, &error);
-    if (!model)
+    if (!model) {
         job_fail_as(&error);
+    }
     model_goes_with_job(model);
     trace_write_block(model, &block, address);
     trace_write_path(model, block.context);
@@ -389,11 +429,13 @@ static int run_trace(int argc, char **argv) {
     uint64_t address;
     pid_t pid;
     cli_read(&trace_command, &argc, &argv, NULL);
-    if (argc != 2)
+    if (argc != 2) {
         cli_usage("trace", "a process id and an address are needed");
+    }
     pid = cli_pid(&trace_command, argv[0]);
-    if (trace_parse_address(argv[1], &address) != 0)
+    if (trace_parse_address(argv[1], &address) != 0) {
         cli_usage("trace", "'%s' is not an address", argv[1]);
+    }
     address &= UINT64_MAX >> 8; /* without a tag, which AArch64's MTE puts there */
     return trace(pid, address);
 }

@@ -22,8 +22,9 @@ void *arena_alloc(struct arena *arena, size_t size) {
     if (!chunk || chunk->size - arena->used < size) {
         size_t room = size > CHUNK_BYTES ? size : CHUNK_BYTES;
         chunk = malloc(sizeof *chunk + room);
-        if (!chunk)
+        if (!chunk) {
             return NULL;
+        }
         chunk->older = arena->newest;
         chunk->size = room;
         arena->newest = chunk;

@@ -22,8 +22,9 @@ int error_set(struct error *error, const char *format, ...) {
         int length = vasprintf(&text, format, arguments);
         va_end(arguments);
         snprintf(error->message, sizeof error->message, "%s", length >= 0 ? text : "out of memory");
-        if (length >= (int)sizeof error->message)
+        if (length >= (int)sizeof error->message) {
             error_shorten(error, text, (size_t)length);
+        }
         free(length >= 0 ? text : NULL);
     }
     return -1;

@@ -19,8 +19,9 @@ static size_t numbermap_home(const struct numbermap *map, uint64_t key) {
 /* The entry that has the key, or the free one where it belongs. */
 static struct numbermap_entry *numbermap_place(const struct numbermap *map, uint64_t key) {
     size_t place = numbermap_home(map, key);
-    while (map->entries[place].value && map->entries[place].key != key)
+    while (map->entries[place].value && map->entries[place].key != key) {
         place = (place + 1) & (map->places - 1);
+    }
     return &map->entries[place];
 }
 
@@ -35,9 +36,11 @@ static size_t numbermap_more_places(const struct numbermap *map) {
 /* Those of another table, which is smaller, into a cleared one. */
 static void numbermap_copy(struct numbermap *map, const struct numbermap_entry *entries,
                            size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (entries[i].value)
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].value) {
             *numbermap_place(map, entries[i].key) = entries[i];
+        }
+    }
 }
 
 static void numbermap_fill(struct numbermap *map, uint64_t key, void *value) {
@@ -54,8 +57,9 @@ int numbermap_put(struct numbermap *map, uint64_t key, void *value) {
     if (numbermap_is_full(map)) {
         struct numbermap bigger = {.places = numbermap_more_places(map), .used = map->used};
         bigger.entries = calloc(bigger.places, sizeof *bigger.entries);
-        if (!bigger.entries)
+        if (!bigger.entries) {
             return -1;
+        }
         numbermap_copy(&bigger, map->entries, map->places);
         free(map->entries);
         *map = bigger;
@@ -69,8 +73,9 @@ int numbermap_put(struct numbermap *map, uint64_t key, void *value) {
 static void numbermap_grow(struct numbermap *map) {
     size_t count = map->places;
     struct numbermap_entry *old = job_array(count, sizeof *old);
-    if (count)
+    if (count) {
         memcpy(old, map->entries, count * sizeof *old);
+    }
     job_reserve(&map->entries, &map->places, numbermap_more_places(map), sizeof *map->entries);
     memset(map->entries, 0, map->places * sizeof *map->entries);
     numbermap_copy(map, old, count);
@@ -78,8 +83,9 @@ static void numbermap_grow(struct numbermap *map) {
 }
 
 void numbermap_set(struct numbermap *map, uint64_t key, void *value) {
-    if (numbermap_is_full(map))
+    if (numbermap_is_full(map)) {
         numbermap_grow(map);
+    }
     numbermap_fill(map, key, value);
 }
 

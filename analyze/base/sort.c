@@ -45,18 +45,6 @@ static bool sort_digit(const struct sort_key *from, struct sort_key *to, size_t 
     return true;
 }
 
-static int sort_compare(const void *left, const void *right, void *offset) {
-    uint64_t a = *(const uint64_t *)(const void *)((const char *)left + *(const size_t *)offset);
-    uint64_t b = *(const uint64_t *)(const void *)((const char *)right + *(const size_t *)offset);
-    return (a > b) - (a < b);
-}
-
-void sort_by_number(void *items, size_t count, size_t size, size_t offset) {
-    if (count > 1) {
-        qsort_r(items, count, size, sort_compare, &offset);
-    }
-}
-
 enum sort_status sort_keys(struct sort_key *keys, size_t count, const atomic_bool *cancel) {
     struct sort_key *spare = calloc(count + 1, sizeof *spare);
     struct sort_key *from = keys;

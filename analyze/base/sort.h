@@ -23,8 +23,4 @@ enum sort_status { SORT_DONE = 0, SORT_NO_MEMORY = -1, SORT_CANCELLED = 1 };
 /* Equal keys stay in their order. It ends early once `cancel` is true; NULL: never. */
 enum sort_status sort_keys(struct sort_key *keys, size_t count, const atomic_bool *cancel);
 
-/* Sorts structs of `size` bytes, by the uint64_t that stands `offset` bytes from where each begins.
- */
-void sort_by_number(void *items, size_t count, size_t size, size_t offset);
-
 #endif

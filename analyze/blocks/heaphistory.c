@@ -2,8 +2,8 @@
 /* heaphistory.c: see heaphistory.h. */
 #include "analyze/blocks/heaphistory.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/job.h"
-#include "analyze/base/sort.h"
 
 #include <stdlib.h>
 
@@ -124,8 +124,8 @@ static void heaphistory_take_moment(void *context, size_t which, const struct ho
         }
         heaphistory_halve(history);
     }
-    sort_by_number(making->pieces, making->count, sizeof *making->pieces,
-                   offsetof(struct piece, number));
+    array_sort_by(making->pieces, making->count, sizeof *making->pieces,
+                  offsetof(struct piece, number));
     *moment = (struct heaphistory_moment){.time_ns = making->times_ns[which],
                                           .live_bytes = now.live_bytes,
                                           .unused_bytes = now.unused_bytes,

@@ -5,9 +5,9 @@
  * over single blocks; and which mappings of the process it is about, with the blocks that lay in
  * one of them. See selection.h.
  */
+#include "analyze/base/array.h"
 #include "analyze/base/job.h"
 #include "analyze/base/search.h"
-#include "analyze/base/sort.h"
 #include "analyze/filter/selection.h"
 #include "analyze/replay/mappinghistory.h"
 
@@ -128,8 +128,8 @@ static void mappings_choose(struct selection_mappings *mappings,
                 (struct selection_smaps){sample->time_ns, sample->start};
         }
     }
-    sort_by_number(mappings->places, mappings->place_count, sizeof *mappings->places,
-                   offsetof(struct selection_place, least));
+    array_sort_by(mappings->places, mappings->place_count, sizeof *mappings->places,
+                  offsetof(struct selection_place, least));
     for (size_t i = 0; i < mappings->place_count; i++) {
         struct selection_place *place = &mappings->places[i];
         furthest = place->most > furthest ? place->most : furthest;

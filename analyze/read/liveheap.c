@@ -69,8 +69,9 @@ static uint64_t record_bits(uint64_t value, unsigned shift, unsigned count) {
 static uint64_t age_ns(const struct table *table, uint64_t birth, unsigned birth_bits) {
     uint64_t ticks = record_bits(table->now_tick - birth, 0, birth_bits);
     /* The program's clock may be a little ahead of ours: the last sixteenth is the near future. */
-    if (ticks >> (birth_bits - 4) == 15)
+    if (ticks >> (birth_bits - 4) == 15) {
         ticks = 0;
+    }
     return ticks << MEMTRACE_TICK_SHIFT;
 }
 
@@ -96,8 +97,9 @@ static int set_fine_age(const struct table *table, uint64_t leaf, uint64_t place
     uint64_t record = stored ^ granule_start << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     uint16_t high;
     uint64_t highs = leaf + fine_records(table) * sizeof(uint64_t);
-    if (read_memory(table->pid, highs + place * sizeof high, &high, sizeof high) != 0)
+    if (read_memory(table->pid, highs + place * sizeof high, &high, sizeof high) != 0) {
         return -1;
+    }
     uint64_t birth = record >> MEMTRACE_BLOCK_BIRTH_SHIFT | (uint64_t)high << 16;
     block->age_ns = age_ns(table, birth, 32);
     return 0;
@@ -110,17 +112,22 @@ static int find_fine_in(const struct table *table, uint64_t first, uint64_t last
     uint64_t leaf;
     uint64_t place = first & (fine_records(table) - 1);
     uint64_t span = first >> (MEMTRACE_SPAN_SHIFT - table->shift);
-    if (read_memory(table->pid, table->root + span * sizeof leaf, &leaf, sizeof leaf) != 0)
+    if (read_memory(table->pid, table->root + span * sizeof leaf, &leaf, sizeof leaf) != 0) {
         return -1;
-    if (leaf == 0)
+    }
+    if (leaf == 0) {
         return 0;
+    }
     if (read_memory(table->pid, leaf + place * sizeof *records, records,
-                    (last - first + 1) * sizeof *records) != 0)
+                    (last - first + 1) * sizeof *records) != 0) {
         return -1;
-    for (uint64_t i = last - first + 1; i-- > 0;)
+    }
+    for (uint64_t i = last - first + 1; i-- > 0;) {
         if (decode_fine(table, (first + i) << table->shift, records[i], block) &&
-            block_contains(block, address))
+            block_contains(block, address)) {
             return set_fine_age(table, leaf, place + i, records[i], block) == 0 ? 1 : -1;
+        }
+    }
     return 0;
 }
 
@@ -129,15 +136,17 @@ static int find_fine(const struct table *table, uint64_t address, struct livehea
     uint64_t first = address < FINE_LIMIT ? 0 : (address - FINE_LIMIT + 1) >> table->shift;
     uint64_t border = last & ~(fine_records(table) - 1); /* first granule of last's leaf */
     int found = find_fine_in(table, first > border ? first : border, last, address, block);
-    if (found == 0 && first < border)
+    if (found == 0 && first < border) {
         found = find_fine_in(table, first, border - 1, address, block);
+    }
     return found;
 }
 
 static bool decode_coarse(const struct table *table, uint64_t granule_start,
                           const struct memtrace_big_block *record, struct liveheap_block *block) {
-    if (record->owner == 0)
+    if (record->owner == 0) {
         return false;
+    }
     *block = (struct liveheap_block){
         .start = granule_start + (record->size_offset >> MEMTRACE_BIG_OFFSET_SHIFT),
         .size = record_bits(record->size_offset, 0, MEMTRACE_BIG_OFFSET_SHIFT),
@@ -158,13 +167,15 @@ static int find_coarse_in(const struct table *table, uint64_t leaf, uint64_t spa
     while (end > 0) {
         uint64_t first = end > COARSE_BATCH ? end - COARSE_BATCH : 0;
         if (read_memory(table->pid, start + first * sizeof *records, records,
-                        (end - first) * sizeof *records) != 0)
+                        (end - first) * sizeof *records) != 0) {
             return -1;
+        }
         for (uint64_t i = end; i-- > first;) {
             uint64_t granule = span * span_bytes + (i << MEMTRACE_COARSE_SHIFT);
             if (decode_coarse(table, granule, &records[i - first], block) &&
-                block_contains(block, address))
+                block_contains(block, address)) {
                 return 1;
+            }
         }
         end = first;
     }
@@ -185,11 +196,13 @@ static int table_find_coarse(const struct table *table, uint64_t address,
     while (end > lowest && found == 0) {
         uint64_t first = end - lowest > ROOT_BATCH ? end - ROOT_BATCH : lowest;
         if (read_memory(table->pid, table->root + first * sizeof *leaves, leaves,
-                        (end - first) * sizeof *leaves) != 0)
+                        (end - first) * sizeof *leaves) != 0) {
             return -1;
+        }
         for (uint64_t i = end; i-- > first && found == 0;) {
-            if (leaves[i - first])
+            if (leaves[i - first]) {
                 found = find_coarse_in(table, leaves[i - first], i, records, address, block);
+            }
             records = COARSE_RECORDS;
         }
         end = first;
@@ -202,10 +215,12 @@ static int find_in_table(const struct table *table, uint64_t address, struct liv
     struct liveheap_block large;
     int fine = find_fine(table, address, best);
     int coarse = fine < 0 ? -1 : table_find_coarse(table, address, &large);
-    if (fine < 0 || coarse < 0)
+    if (fine < 0 || coarse < 0) {
         return -1;
-    if (coarse > 0 && (fine == 0 || large.start > best->start))
+    }
+    if (coarse > 0 && (fine == 0 || large.start > best->start)) {
         *best = large;
+    }
     return fine > 0 || coarse > 0;
 }
 
@@ -218,14 +233,16 @@ static int find_on_level(const struct table *table, uint64_t at, uint64_t addres
     struct memtrace_sampled_level level;
     struct memtrace_sampled_block sampled[SAMPLED_BATCH];
     uint64_t keys[SAMPLED_BATCH];
-    if (read_memory(table->pid, at, &level, sizeof level) != 0)
+    if (read_memory(table->pid, at, &level, sizeof level) != 0) {
         return -1;
+    }
     for (uint64_t first = 0; first < level.groups * MEMTRACE_SAMPLED_GROUP;
          first += SAMPLED_BATCH) {
         if (read_memory(table->pid, level.keys + first * sizeof keys[0], keys, sizeof keys) != 0 ||
             read_memory(table->pid, level.blocks + first * sizeof sampled[0], sampled,
-                        sizeof sampled) != 0)
+                        sizeof sampled) != 0) {
             return -1;
+        }
         for (size_t i = 0; i < SAMPLED_BATCH; i++) {
             uint32_t age = (uint32_t)table->now_tick - sampled[i].birth_tick;
             *block = (struct liveheap_block){.start = keys[i],
@@ -233,8 +250,9 @@ static int find_on_level(const struct table *table, uint64_t at, uint64_t addres
                                              .age_ns = (uint64_t)age << MEMTRACE_TICK_SHIFT,
                                              .context = sampled[i].context,
                                              .thread = sampled[i].thread};
-            if (keys[i] > 1 && block_contains(block, address))
+            if (keys[i] > 1 && block_contains(block, address)) {
                 return 1;
+            }
         }
     }
     return 0;
@@ -243,29 +261,34 @@ static int find_on_level(const struct table *table, uint64_t at, uint64_t addres
 static int find_sampled(const struct table *table, uint64_t address, struct liveheap_block *block) {
     struct memtrace_sampled_heap heap;
     int found = 0;
-    if (read_memory(table->pid, table->root, &heap, sizeof heap) != 0)
+    if (read_memory(table->pid, table->root, &heap, sizeof heap) != 0) {
         return -1;
-    for (size_t i = 0; i < MEMTRACE_SAMPLED_LEVELS && heap.level[i] != 0 && found == 0; i++)
+    }
+    for (size_t i = 0; i < MEMTRACE_SAMPLED_LEVELS && heap.level[i] != 0 && found == 0; i++) {
         found = find_on_level(table, heap.level[i], address, block);
+    }
     return found;
 }
 
 static int liveheap_explain(pid_t pid, int reason, struct error *error) {
-    if (reason == ESRCH)
+    if (reason == ESRCH) {
         return error_set(error, "process %ld is gone", (long)pid);
-    if (reason == EPERM || reason == EACCES)
+    }
+    if (reason == EPERM || reason == EACCES) {
         return error_set(error,
                          "the memory of process %ld may not be read: ask as root, or allow it with "
                          "sysctl kernel.yama.ptrace_scope=0",
                          (long)pid);
+    }
     return error_set(error, "the records of process %ld cannot be read: %s", (long)pid,
                      strerror(reason));
 }
 
 int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t address,
                   uint64_t now_ns, struct liveheap_block *block, struct error *error) {
-    if (address >> memtrace_address_bits(header->machine) != 0)
+    if (address >> memtrace_address_bits(header->machine) != 0) {
         return 0;
+    }
     uint64_t zero_ns =
         header->birth_zero_ns != 0 ? header->birth_zero_ns : header->start_monotonic_ns;
     uint64_t tick = now_ns > zero_ns ? (now_ns - zero_ns) >> MEMTRACE_TICK_SHIFT : 0;
@@ -274,18 +297,22 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
         {pid, header->foreign_heap, MEMTRACE_POOL_SHIFT, false, tick},
         {pid, header->shadow_heap, MEMTRACE_FINE_SHIFT, false, tick},
     };
-    if (memtrace_address_bits(header->machine) <= 32)
+    if (memtrace_address_bits(header->machine) <= 32) {
         return error_set(error, "process %ld has pointers of 32 bits: its records are not read",
                          (long)pid);
-    if (!header->shadow_heap && !header->pool_heap)
+    }
+    if (!header->shadow_heap && !header->pool_heap) {
         return error_set(error, "process %ld keeps no record of its blocks", (long)pid);
+    }
     struct table sampled = {pid, header->sampled_heap, 0, false, tick};
     for (int i = 0; i < 3; i++) {
         int found = tables[i].root ? find_in_table(&tables[i], address, block) : 0;
-        if (found < 0)
+        if (found < 0) {
             return liveheap_explain(pid, errno, error);
-        if (found > 0)
+        }
+        if (found > 0) {
             return 1;
+        }
     }
     int found = sampled.root ? find_sampled(&sampled, address, block) : 0;
     return found < 0 ? liveheap_explain(pid, errno, error) : found;

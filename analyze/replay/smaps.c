@@ -2,9 +2,9 @@
 /* smaps.c: see smaps.h. */
 #include "analyze/replay/smaps.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/job.h"
 #include "analyze/base/search.h"
-#include "analyze/base/sort.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static struct smaps_place *smaps_places(struct timeorder_parts parts, size_t *co
             }
         }
     }
-    sort_by_number(places, *count, sizeof *places, offsetof(struct smaps_place, time_ns));
+    array_sort_by(places, *count, sizeof *places, offsetof(struct smaps_place, time_ns));
     return places;
 }
 
@@ -65,8 +65,8 @@ void smaps_load(const struct recording *recording, size_t block, struct smaps *s
                                    .name = raw.name < names_size ? smaps->names + raw.name : ""};
     }
     smaps->count = count;
-    sort_by_number(smaps->mappings, count, sizeof *smaps->mappings,
-                   offsetof(struct smaps_mapping, start));
+    array_sort_by(smaps->mappings, count, sizeof *smaps->mappings,
+                  offsetof(struct smaps_mapping, start));
     job_undo_now(buffer);
 }
 

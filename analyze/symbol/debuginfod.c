@@ -98,42 +98,47 @@ static int debuginfod_load(char *problem, size_t size) {
         state.find = (int (*)(debuginfod_client *, const unsigned char *, int, char **))dlsym(
             library, "debuginfod_find_debuginfo");
         state.client = begin && set_progress && state.find ? begin() : NULL;
-        if (state.client)
+        if (state.client) {
             set_progress(state.client, mind_progress);
+        }
     }
     state.is_loaded = true;
-    if (!state.client)
+    if (!state.client) {
         snprintf(problem, size,
                  "DEBUGINFOD_URLS is set, but " DEBUGINFOD_SONAME " cannot be used (package "
                  "libdebuginfod1): debug information is only looked for here");
+    }
     return state.client ? 0 : -1;
 }
 
 static char *fetch(const struct symbol_module *module, char *problem, size_t size) {
     const char *slash = strrchr(module->path, '/');
     char *path = NULL;
-    if (now_ms() < state.given_up_ms || debuginfod_load(problem, size) != 0)
+    if (now_ms() < state.given_up_ms || debuginfod_load(problem, size) != 0) {
         return NULL;
+    }
     state.name = slash ? slash + 1 : module->path;
     state.started_ms = state.grown_ms = now_ms();
     state.done = 0;
     state.is_late = state.is_shown = false;
     int fd = state.find(state.client, module->build_id, (int)module->build_id_size, &path);
-    if (state.is_shown)
+    if (state.is_shown) {
         show_progress("fetched", 1, 1);
+    }
     if (fd >= 0) {
         close(fd);
         return path;
     }
     free(path);
     if (state.is_late || fd != -ENOENT) { /* one that was ended by us is not found, it says */
-        if (state.is_late || fd == -ETIME || fd == -ETIMEDOUT)
+        if (state.is_late || fd == -ETIME || fd == -ETIMEDOUT) {
             snprintf(problem, size,
                      "DEBUGINFOD_URLS: nothing came for %u s (DEBUGINFOD_TIMEOUT): no names from "
                      "there",
                      patience_s());
-        else
+        } else {
             snprintf(problem, size, "DEBUGINFOD_URLS: %s: no names from there", strerror(-fd));
+        }
         state.given_up_ms = now_ms() + GIVEN_UP_S * UINT64_C(1000);
     }
     return NULL;

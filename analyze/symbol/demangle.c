@@ -15,13 +15,15 @@ static char *demangle_fortran(const char *name) {
     const char *at = strncmp(name, "__", 2) == 0 ? strstr(module, mark) : NULL;
     const char *procedure = at ? at + sizeof mark - 1 : NULL;
     char *text = NULL;
-    if (!at || at == module || !*procedure)
+    if (!at || at == module || !*procedure) {
         return NULL;
+    }
     int length = (int)strcspn(procedure, ".");
     const char *part = procedure + length;
     if (asprintf(&text, "%.*s::%.*s%s%s%s", (int)(at - module), module, length, procedure,
-                 *part ? " [clone " : "", part, *part ? "]" : "") < 0)
+                 *part ? " [clone " : "", part, *part ? "]" : "") < 0) {
         return NULL;
+    }
     return text;
 }
 
@@ -35,22 +37,27 @@ static char *demangle_thunk(const char *name) {
                        ? dlang_demangle(name + at + digits, 0)
                        : NULL;
     char *text = NULL;
-    if (method && asprintf(&text, "non-virtual thunk to %s", method) < 0)
+    if (method && asprintf(&text, "non-virtual thunk to %s", method) < 0) {
         text = NULL;
+    }
     free(method);
     return text;
 }
 
 char *symbol_demangle(const char *name) {
     char *fortran = demangle_fortran(name);
-    if (fortran)
+    if (fortran) {
         return fortran;
+    }
     /* Rust comes first: its legacy names are well-formed C++ names with a hash at the end. */
-    if (strncmp(name, "_DT", 3) == 0)
+    if (strncmp(name, "_DT", 3) == 0) {
         return demangle_thunk(name);
-    if (strncmp(name, "_D", 2) == 0)
+    }
+    if (strncmp(name, "_D", 2) == 0) {
         return dlang_demangle(name, 0);
-    if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R' && name[1] != '_'))
+    }
+    if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R' && name[1] != '_')) {
         return NULL;
+    }
     return cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 }

@@ -18,8 +18,9 @@
 
 void rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64_t value,
                     uint64_t rank) {
-    if (low >= high)
+    if (low >= high) {
         return;
+    }
     job_grow(&table->ranges, &table->room, table->count, sizeof *table->ranges);
     table->ranges[table->count++] =
         (struct range){.low = low, .high = high, .value = value, .rank = rank};
@@ -31,22 +32,27 @@ static int rangetable_compare_numbers(uint64_t a, uint64_t b) {
 
 static int rangetable_compare(const void *left, const void *right) {
     const struct range *a = left, *b = right;
-    if (a->low != b->low)
+    if (a->low != b->low) {
         return rangetable_compare_numbers(a->low, b->low);
-    if (a->high != b->high)
+    }
+    if (a->high != b->high) {
         return rangetable_compare_numbers(b->high, a->high);
-    if (a->rank != b->rank)
+    }
+    if (a->rank != b->rank) {
         return rangetable_compare_numbers(b->rank, a->rank);
+    }
     return rangetable_compare_numbers(b->value, a->value);
 }
 
 void rangetable_seal(struct rangetable *table) {
-    if (table->count)
+    if (table->count) {
         qsort(table->ranges, table->count, sizeof *table->ranges, rangetable_compare);
+    }
     uint64_t reach = 0;
     for (size_t i = 0; i < table->count; i++) {
-        if (table->ranges[i].high > reach)
+        if (table->ranges[i].high > reach) {
             reach = table->ranges[i].high;
+        }
         table->ranges[i].reach = reach;
     }
 }
@@ -59,8 +65,9 @@ const struct range *rangetable_find(const struct rangetable *table, uint64_t add
                                     offsetof(struct range, low), address);
     while (below > 0 && table->ranges[below - 1].reach > address) {
         below--;
-        if (table->ranges[below].high > address)
+        if (table->ranges[below].high > address) {
             return &table->ranges[below];
+        }
     }
     return NULL;
 }
@@ -75,8 +82,9 @@ static void add_function(struct dwarfunit *unit, Dwarf_Die *die) {
     Dwarf_Addr base, low, high;
     for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;) {
         /* Code the linker dropped is left behind at address 0 (or 1). */
-        if (low <= 1)
+        if (low <= 1) {
             continue;
+        }
         rangetable_add(&unit->functions, low, high, unit->die_count, 0);
         any = true;
     }
@@ -108,10 +116,12 @@ static void add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) 
     int status = depth < NESTING_LIMIT ? dwarf_child(parent, &die) : 1;
     for (; status == 0; status = dwarf_siblingof(&die, &die)) {
         int tag = dwarf_tag(&die);
-        if (tag == DW_TAG_subprogram)
+        if (tag == DW_TAG_subprogram) {
             add_function(unit, &die);
-        if (may_hold_functions(tag, unit->all))
+        }
+        if (may_hold_functions(tag, unit->all)) {
             add_functions(unit, &die, depth + 1);
+        }
     }
 }
 
@@ -136,10 +146,12 @@ static int find_in_package(const struct dwarffile *file, Dwarf_Die *die, uint64_
     struct dwarfpackage_skeleton skeleton = {.id = id};
     Dwarf_Addr base = 0;
     size_t most = GNU_MOST;
-    if (!file->package.file.elf)
+    if (!file->package.file.elf) {
         return -1;
-    if (dwarf_lowpc(die, &base) == 0)
+    }
+    if (dwarf_lowpc(die, &base) == 0) {
         skeleton.base = base;
+    }
     if (dwarf_hasattr(die, DW_AT_addr_base)) {
         uint64_t from = die_number(die, DW_AT_addr_base);
         skeleton.addresses = skeleton_part(file, ".debug_addr", from, &skeleton.addresses_size);
@@ -153,11 +165,13 @@ static int find_in_package(const struct dwarffile *file, Dwarf_Die *die, uint64_
             file, ".debug_addr", die_number(die, DW_AT_GNU_addr_base), &skeleton.addresses_size);
         skeleton.ranges = skeleton_part(
             file, ".debug_ranges", die_number(die, DW_AT_GNU_ranges_base), &skeleton.ranges_size);
-        if (skeleton.ranges_size > GNU_MOST)
+        if (skeleton.ranges_size > GNU_MOST) {
             skeleton.ranges_size = GNU_MOST;
+        }
     }
-    if (skeleton.addresses_size > most)
+    if (skeleton.addresses_size > most) {
         skeleton.addresses_size = most;
+    }
     return dwarfpackage_unit(&file->package, &skeleton, &unit->piece, &unit->die);
 }
 
@@ -194,11 +208,13 @@ static struct dwarfunit *load_unit(struct dwarffile *file, Dwarf_Die *die) {
 /* Whether to look into this DIE for inlined calls at the address. */
 static bool encloses(Dwarf_Die *die, int tag, uint64_t address) {
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
-        tag != DW_TAG_try_block && tag != DW_TAG_catch_block && tag != DW_TAG_with_stmt)
+        tag != DW_TAG_try_block && tag != DW_TAG_catch_block && tag != DW_TAG_with_stmt) {
         return false;
+    }
     int inside = dwarf_haspc(die, address);
-    if (inside > 0)
+    if (inside > 0) {
         return true;
+    }
     /* A block without addresses of its own covers what its parent covers. */
     return tag != DW_TAG_inlined_subroutine && !dwarf_hasattr(die, DW_AT_low_pc) &&
            !dwarf_hasattr(die, DW_AT_ranges);
@@ -211,13 +227,16 @@ static bool find_inlined(Dwarf_Die *parent, uint64_t address, int depth,
     int status = depth < NESTING_LIMIT ? dwarf_child(parent, &die) : 1;
     for (; status == 0; status = dwarf_siblingof(&die, &die)) {
         int tag = dwarf_tag(&die);
-        if (!encloses(&die, tag, address))
+        if (!encloses(&die, tag, address)) {
             continue;
+        }
         bool inlined = tag == DW_TAG_inlined_subroutine;
-        if (inlined && *count < DWARFUNIT_DEPTH)
+        if (inlined && *count < DWARFUNIT_DEPTH) {
             path[(*count)++] = die;
-        if (find_inlined(&die, address, depth + 1, path, count) || inlined)
+        }
+        if (find_inlined(&die, address, depth + 1, path, count) || inlined) {
             return true;
+        }
     }
     return false;
 }
@@ -234,8 +253,9 @@ int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
         rangetable_seal(&unit->functions);
         range = rangetable_find(&unit->functions, address, NULL);
     }
-    if (!range)
+    if (!range) {
         return 0;
+    }
     int count = 0;
     functions[count++] = unit->dies[range->value];
     find_inlined(&unit->dies[range->value], address, 0, functions, &count);
@@ -257,15 +277,17 @@ static Dwarf_Line *unit_find_line(Dwarf_Lines *lines, size_t count, uint64_t add
     Dwarf_Addr start;
     while (below < end) {
         size_t middle = below + (end - below) / 2;
-        if (dwarf_lineaddr(dwarf_onesrcline(lines, middle), &start) == 0 && start <= address)
+        if (dwarf_lineaddr(dwarf_onesrcline(lines, middle), &start) == 0 && start <= address) {
             below = middle + 1;
-        else
+        } else {
             end = middle;
+        }
     }
     bool sequence_end = true;
     Dwarf_Line *last = below ? dwarf_onesrcline(lines, below - 1) : NULL;
-    if (!last || dwarf_lineendsequence(last, &sequence_end) != 0 || sequence_end)
+    if (!last || dwarf_lineendsequence(last, &sequence_end) != 0 || sequence_end) {
         return NULL;
+    }
     return last;
 }
 
@@ -273,12 +295,14 @@ struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address) 
     struct dwarfunit_place place = {0};
     Dwarf_Lines *lines;
     size_t count;
-    if (dwarf_getsrclines(&unit->lines_die, &lines, &count) != 0)
+    if (dwarf_getsrclines(&unit->lines_die, &lines, &count) != 0) {
         return place;
+    }
     Dwarf_Line *line = unit_find_line(lines, count, address);
     int number = 0, column = 0;
-    if (!line || dwarf_lineno(line, &number) != 0)
+    if (!line || dwarf_lineno(line, &number) != 0) {
         return place;
+    }
     dwarf_linecol(line, &column);
     place.file = dwarf_linesrc(line, NULL, NULL);
     place.line = (unsigned)number;
@@ -299,8 +323,9 @@ struct dwarfunit_place dwarfunit_call(struct dwarfunit *unit, Dwarf_Die *inlined
                  (dwarf_getsrcfiles(&unit->die, &files, &count) == 0 ||
                   dwarf_getsrcfiles(&unit->lines_die, &files, &count) == 0) &&
                  file < count;
-    if (known)
+    if (known) {
         place.file = dwarf_filesrc(files, file, NULL, NULL);
+    }
     return place;
 }
 
@@ -312,17 +337,20 @@ static void open_alternate(struct dwarffile *file, const char *path, const char 
     const char *name;
     const void *build_id;
     ssize_t size = dwelf_dwarf_gnu_debugaltlink(file->dwarf, &name, &build_id);
-    if (size <= 0)
+    if (size <= 0) {
         return;
+    }
     char *found =
         debugfile_find_alternate(name, build_id, (size_t)size, file->file.folder, folders);
-    if (found && debugfile_open(found, &file->alternate_file, NULL) == 0)
+    if (found && debugfile_open(found, &file->alternate_file, NULL) == 0) {
         file->alternate = dwarf_begin_elf(file->alternate_file.elf, DWARF_C_READ, NULL);
-    if (file->alternate)
+    }
+    if (file->alternate) {
         dwarf_setalt(file->dwarf, file->alternate);
-    else
+    } else {
         snprintf(problem, problem_size,
                  "%.240s needs %.200s, which is missing: some names are lost", path, name);
+    }
     free(found);
 }
 
@@ -342,11 +370,13 @@ int dwarffile_open(struct dwarffile *file, const char *path, const struct debugi
     close(descriptor);
     if (!file->dwarf) {
         /* A file by build-id may be there for its symbols alone. */
-        if (debugfile_has_dwarf(file->file.elf))
+        if (debugfile_has_dwarf(file->file.elf)) {
             snprintf(problem, problem_size, "%.300s: debug information is damaged: %.100s", path,
                      dwarf_errmsg(-1));
-        if (file->image)
+        }
+        if (file->image) {
             elf_end(file->image);
+        }
         debugfile_close(&file->file);
         file->image = NULL;
         return -1;
@@ -358,12 +388,15 @@ int dwarffile_open(struct dwarffile *file, const char *path, const struct debugi
 
 void dwarffile_close(struct dwarffile *file) {
     dwarfpackage_close(&file->package);
-    if (file->dwarf)
+    if (file->dwarf) {
         dwarf_end(file->dwarf);
-    if (file->alternate)
+    }
+    if (file->alternate) {
         dwarf_end(file->alternate);
-    if (file->image)
+    }
+    if (file->image) {
         elf_end(file->image);
+    }
     debugfile_close(&file->alternate_file);
     debugfile_close(&file->file);
     file->dwarf = file->alternate = NULL;
@@ -379,11 +412,14 @@ bool dwarffile_index(struct dwarffile *file, struct rangetable *units) {
         Dwarf_Addr base, low, high;
         ptrdiff_t next = 0;
         split |= type == DW_UT_skeleton;
-        if (type != DW_UT_compile && type != DW_UT_skeleton)
+        if (type != DW_UT_compile && type != DW_UT_skeleton) {
             continue;
-        while ((next = dwarf_ranges(&die, next, &base, &low, &high)) > 0)
-            if (low > 1)
+        }
+        while ((next = dwarf_ranges(&die, next, &base, &low, &high)) > 0) {
+            if (low > 1) {
                 rangetable_add(units, low, high, dwarf_dieoffset(&die), 0);
+            }
+        }
     }
     rangetable_seal(units);
     return split;
@@ -395,10 +431,12 @@ void dwarffile_try_split(struct dwarffile *file) {
     uint8_t type = 0;
     Dwarf_Off offset = 0;
     while (type != DW_UT_skeleton &&
-           dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+           dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
         offset = dwarf_dieoffset(&die);
-    if (type == DW_UT_skeleton)
+    }
+    if (type == DW_UT_skeleton) {
         dwarffile_unit(file, offset);
+    }
 }
 
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset) {
@@ -419,8 +457,9 @@ const char *dwarfname_linkage(Dwarf_Die *function) {
     Dwarf_Attribute attribute;
     const char *name =
         dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
-    if (name)
+    if (name) {
         return name;
+    }
     return dwarf_formstring(dwarf_attr_integrate(function, DW_AT_MIPS_linkage_name, &attribute));
 }
 
@@ -430,10 +469,12 @@ Dwarf_Die dwarfname_declaration(Dwarf_Die *function) {
         Dwarf_Attribute attribute;
         Dwarf_Die next;
         if (!dwarf_attr(&die, DW_AT_abstract_origin, &attribute) &&
-            !dwarf_attr(&die, DW_AT_specification, &attribute))
+            !dwarf_attr(&die, DW_AT_specification, &attribute)) {
             break;
-        if (!dwarf_formref_die(&attribute, &next))
+        }
+        if (!dwarf_formref_die(&attribute, &next)) {
             break;
+        }
         die = next;
     }
     return die;
@@ -460,8 +501,9 @@ static const char *scope_name(Dwarf_Die *scope) {
  * it is the last one that starts there or before. */
 static bool die_find_child(Dwarf_Die *parent, Dwarf_Off offset, Dwarf_Die *child) {
     Dwarf_Die next;
-    if (dwarf_child(parent, &next) != 0)
+    if (dwarf_child(parent, &next) != 0) {
         return false;
+    }
     int status = 0;
     bool found = false;
     while (status == 0 && dwarf_dieoffset(&next) <= offset) {
@@ -477,18 +519,22 @@ size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size) {
     Dwarf_Off offset = dwarf_dieoffset(declaration);
     Dwarf_Die scope, child;
     size_t used = 0;
-    if (!own || !dwarf_diecu(declaration, &scope, NULL, NULL))
+    if (!own || !dwarf_diecu(declaration, &scope, NULL, NULL)) {
         return 0;
+    }
     for (int depth = 0; depth < NESTING_LIMIT && die_find_child(&scope, offset, &child); depth++) {
         const char *part = dwarf_dieoffset(&child) < offset ? scope_name(&child) : NULL;
-        if (part)
+        if (part) {
             used += (size_t)snprintf(name + used, size - used, "%s::", part);
-        if (used >= size || dwarf_dieoffset(&child) == offset)
+        }
+        if (used >= size || dwarf_dieoffset(&child) == offset) {
             break;
+        }
         scope = child;
     }
-    if (used < size)
+    if (used < size) {
         used += (size_t)snprintf(name + used, size - used, "%s", own);
+    }
     return used < size ? used : 0;
 }
 
@@ -508,11 +554,13 @@ static uint64_t rank_of(unsigned char info, const char *name) {
 /* The end of the executable section the symbol is in; 0: it is no code. */
 static uint64_t code_end(Elf *elf, const GElf_Sym *symbol) {
     GElf_Shdr header;
-    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE)
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE) {
         return 0;
+    }
     Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
-    if (!section || !gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR))
+    if (!section || !gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR)) {
         return 0;
+    }
     return header.sh_addr + header.sh_size;
 }
 
@@ -527,11 +575,13 @@ static int symtab_add_symbol(void *context, const GElf_Sym *symbol, const char *
     bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
     /* Functions written in assembler often have neither type nor size. */
     bool label = type == STT_NOTYPE && GELF_ST_BIND(symbol->st_info) != STB_LOCAL;
-    if ((!function && !label) || !name[0])
+    if ((!function && !label) || !name[0]) {
         return 0;
+    }
     uint64_t end = code_end(table->elf, symbol);
-    if (!end || symbol->st_value >= end)
+    if (!end || symbol->st_value >= end) {
         return 0;
+    }
     bool sized = symbol->st_size > 0;
     /* A symbol without size reaches up to the next one: see symtab_load. */
     rangetable_add(&table->symtab->functions, symbol->st_value,
@@ -549,13 +599,16 @@ static void *unpack_xz(const Elf_Data *packed, size_t *size) {
         *size = 0;
         lzma_ret status = lzma_stream_buffer_decode(&memory, 0, NULL, packed->d_buf, &from,
                                                     packed->d_size, bytes, size, room);
-        if (status == LZMA_OK)
+        if (status == LZMA_OK) {
             return bytes;
+        }
         job_release(bytes);
-        if (status == LZMA_MEM_ERROR)
+        if (status == LZMA_MEM_ERROR) {
             job_fail_memory();
-        if (status != LZMA_BUF_ERROR)
+        }
+        if (status != LZMA_BUF_ERROR) {
             break;
+        }
     }
     return NULL;
 }
@@ -564,9 +617,12 @@ static void symtab_add_tables(struct symtab *symtab, Elf *elf) {
     struct table table = {symtab, elf};
     GElf_Shdr header;
     const char *name;
-    for (Elf_Scn *section = NULL; (section = debugfile_next_section(elf, section, &header, &name));)
-        if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+    for (Elf_Scn *section = NULL;
+         (section = debugfile_next_section(elf, section, &header, &name));) {
+        if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) {
             debugfile_visit_symbols(elf, section, &header, symtab_add_symbol, &table);
+        }
+    }
 }
 
 static void symtab_add_embedded(struct symtab *symtab, Elf *elf) {
@@ -574,16 +630,18 @@ static void symtab_add_embedded(struct symtab *symtab, Elf *elf) {
     size_t size;
     void *bytes = data && !symtab->embedded ? unpack_xz(data, &size) : NULL;
     symtab->embedded = bytes ? elf_memory(bytes, size) : symtab->embedded;
-    if (bytes && symtab->embedded)
+    if (bytes && symtab->embedded) {
         symtab_add_tables(symtab, symtab->embedded);
+    }
 }
 
 void symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
     struct rangetable *functions = &symtab->functions;
     uint64_t next = UINT64_MAX;
     const char *separate = paths->debug;
-    if (separate && paths->object && strcmp(separate, paths->object) == 0)
+    if (separate && paths->object && strcmp(separate, paths->object) == 0) {
         separate = NULL;
+    }
     const char *names[2] = {paths->object, separate};
     for (int i = 0; i < 2; i++) {
         if (names[i] && debugfile_open(names[i], &symtab->files[i], NULL) == 0) {
@@ -595,10 +653,12 @@ void symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
     /* Symbols without size end where the next symbol starts. */
     for (size_t i = functions->count; i-- > 0;) {
         struct range *range = &functions->ranges[i];
-        if (i + 1 < functions->count && functions->ranges[i + 1].low > range->low)
+        if (i + 1 < functions->count && functions->ranges[i + 1].low > range->low) {
             next = functions->ranges[i + 1].low;
-        if (range->rank >> 63 && range->high > next)
+        }
+        if (range->rank >> 63 && range->high > next) {
             range->high = next;
+        }
     }
     rangetable_seal(functions);
 }
@@ -609,8 +669,9 @@ const char *symtab_name(const struct symtab *symtab, uint64_t address) {
 }
 
 void symtab_close(struct symtab *symtab) {
-    if (symtab->embedded)
+    if (symtab->embedded) {
         elf_end(symtab->embedded);
+    }
     debugfile_close(&symtab->files[0]);
     debugfile_close(&symtab->files[1]);
     *symtab = (struct symtab){0};

@@ -33,8 +33,9 @@ struct slice {
 void dwarfpackage_open(struct dwarfpackage *package, const char *path) {
     char name[PATH_MAX];
     *package = (struct dwarfpackage){0};
-    if (snprintf(name, sizeof name, "%s.dwp", path) < (int)sizeof name)
+    if (snprintf(name, sizeof name, "%s.dwp", path) < (int)sizeof name) {
         debugfile_open(name, &package->file, NULL);
+    }
 }
 
 void dwarfpackage_close(struct dwarfpackage *package) {
@@ -76,8 +77,9 @@ static struct index index_read(const struct dwarfpackage *package) {
         memcpy(&version, bytes, sizeof version);
         index.columns = u32_at(bytes, 4);
     }
-    if ((version != 2 && version != 5) || index.columns > COLUMNS_MOST)
+    if ((version != 2 && version != 5) || index.columns > COLUMNS_MOST) {
         job_fail("no index");
+    }
     index.is_gnu = version == 2;
     index.units = u32_at(bytes, 8);
     index.slots = u32_at(bytes, 12);
@@ -85,8 +87,9 @@ static struct index index_read(const struct dwarfpackage *package) {
     index.kinds = index.rows + 4 * index.slots;
     index.offsets = index.kinds + 4 * index.columns;
     index.sizes = index.offsets + 4 * index.columns * index.units;
-    if (index.sizes + 4 * index.columns * index.units > index.bytes.size)
+    if (index.sizes + 4 * index.columns * index.units > index.bytes.size) {
         job_fail("damaged index");
+    }
     return index;
 }
 
@@ -95,8 +98,9 @@ static size_t index_row(const struct index *index, uint64_t id) {
     const unsigned char *bytes = index->bytes.bytes;
     for (size_t slot = 0; slot < index->slots; slot++) {
         size_t row = u32_at(bytes, index->rows + 4 * slot);
-        if (row != 0 && row <= index->units && u64_at(bytes, 16 + 8 * slot) == id)
+        if (row != 0 && row <= index->units && u64_at(bytes, 16 + 8 * slot) == id) {
             return row;
+        }
     }
     job_fail("no such unit");
 }
@@ -111,17 +115,20 @@ static void index_find_slices(const struct dwarfpackage *package, const struct i
         size_t cell = 4 * ((row - 1) * index->columns + i);
         uint32_t column = u32_at(bytes, index->kinds + 4 * i);
         enum piece_kind kind = column < sizeof kinds / sizeof *kinds ? kinds[column] : KINDS;
-        if (kind == KINDS || (kind == LISTS && index->is_gnu))
+        if (kind == KINDS || (kind == LISTS && index->is_gnu)) {
             continue;
+        }
         struct slice whole = package_section(package, section_names[kind]);
         size_t offset = u32_at(bytes, index->offsets + cell);
         size_t size = u32_at(bytes, index->sizes + cell);
-        if (offset > whole.size || size > whole.size - offset)
+        if (offset > whole.size || size > whole.size - offset) {
             job_fail("damaged index");
+        }
         slices[kind] = (struct slice){whole.bytes + offset, size};
     }
-    if (slices[INFO].size == 0 || slices[ABBREV].size == 0)
+    if (slices[INFO].size == 0 || slices[ABBREV].size == 0) {
         job_fail("damaged index");
+    }
 }
 
 /* ---- Strings: those of all units lie together, and are copied for one ---- */
@@ -133,8 +140,9 @@ struct strings {
 };
 
 static void add_string(struct strings *strings, const char *string, size_t size) {
-    if (strings->size + size > STRINGS_MOST)
+    if (strings->size + size > STRINGS_MOST) {
         job_fail("damaged strings");
+    }
     job_reserve(&strings->text, &strings->room, strings->size + size, 1);
     memcpy(strings->text + strings->size, string, size);
     strings->size += size;
@@ -144,20 +152,23 @@ static void copy_strings(const struct dwarfpackage *package, bool is_gnu, struct
                          struct strings *strings) {
     struct slice all = package_section(package, section_names[STRINGS]);
     size_t at = is_gnu ? 0 : LISTS_HEADER;
-    if (!is_gnu && offsets.size >= LISTS_HEADER && u32_at(offsets.bytes, 0) == UINT32_MAX)
+    if (!is_gnu && offsets.size >= LISTS_HEADER && u32_at(offsets.bytes, 0) == UINT32_MAX) {
         job_fail("offsets of 64 bits");
+    }
     strings->offsets = job_array(offsets.size, 1);
     add_string(strings, "", 1);
-    if (offsets.size != 0)
+    if (offsets.size != 0) {
         memcpy(strings->offsets, offsets.bytes, offsets.size);
+    }
     for (; at + 4 <= offsets.size; at += 4) {
         uint32_t offset = u32_at(offsets.bytes, at);
         const char *string = offset < all.size ? (const char *)all.bytes + offset : NULL;
         const char *end = string ? memchr(string, '\0', all.size - offset) : NULL;
         uint32_t place = end ? (uint32_t)strings->size : 0;
         memcpy(strings->offsets + at, &place, sizeof place);
-        if (end)
+        if (end) {
             add_string(strings, string, (size_t)(end - string) + 1);
+        }
     }
 }
 
@@ -168,8 +179,9 @@ enum { LIST_HEADER = 12, BASE_ENTRY = 9 };
 
 /* Behind a number of LEB128; 0: it has no end. */
 static size_t list_skip_number(struct slice lists, size_t at) {
-    while (at < lists.size && (lists.bytes[at] & 0x80))
+    while (at < lists.size && (lists.bytes[at] & 0x80)) {
         at++;
+    }
     return at < lists.size ? at + 1 : 0;
 }
 
@@ -180,14 +192,18 @@ static size_t list_size(struct slice lists, size_t start) {
     static const unsigned char addresses[] = {0, 0, 0, 0, 0, 8, 16, 8};
     for (size_t at = start; at < lists.size;) {
         unsigned kind = lists.bytes[at++];
-        if (kind == 0)
+        if (kind == 0) {
             return at - start;
-        if (kind >= sizeof numbers)
+        }
+        if (kind >= sizeof numbers) {
             return 0;
+        }
         at += addresses[kind];
-        for (unsigned i = 0; i < numbers[kind]; i++)
-            if ((at = list_skip_number(lists, at)) == 0)
+        for (unsigned i = 0; i < numbers[kind]; i++) {
+            if ((at = list_skip_number(lists, at)) == 0) {
                 return 0;
+            }
+        }
     }
     return 0;
 }
@@ -197,8 +213,9 @@ static unsigned char *rebase_lists(struct slice lists, uint64_t base, size_t *si
     enum { BASE_ADDRESS = 5 };
     size_t count = lists.size >= LIST_HEADER ? u32_at(lists.bytes, LIST_HEADER - 4) : 0;
     if (count == 0 || count > (lists.size - LIST_HEADER) / 4 ||
-        u32_at(lists.bytes, 0) == UINT32_MAX)
+        u32_at(lists.bytes, 0) == UINT32_MAX) {
         return NULL;
+    }
     size_t room = 2 * lists.size + count * BASE_ENTRY; /* compilers write no list for two */
     size_t to = LIST_HEADER + 4 * count;
     unsigned char *made = job_array(room, 1);
@@ -207,8 +224,9 @@ static unsigned char *rebase_lists(struct slice lists, uint64_t base, size_t *si
         size_t from = LIST_HEADER + (size_t)u32_at(lists.bytes, LIST_HEADER + 4 * i);
         size_t bytes = list_size(lists, from);
         uint32_t place = (uint32_t)(to - LIST_HEADER);
-        if (bytes == 0 || bytes + BASE_ENTRY > room - to)
+        if (bytes == 0 || bytes + BASE_ENTRY > room - to) {
             return NULL;
+        }
         memcpy(made + LIST_HEADER + 4 * i, &place, sizeof place);
         made[to] = BASE_ADDRESS;
         memcpy(made + to + 1, &base, sizeof base);
@@ -279,12 +297,15 @@ static void *make_file(const struct slice slices[KINDS], const Elf64_Ehdr *from,
     header.e_shstrndx = NAMES + 1;
     header.e_shentsize = sizeof headers[0];
     char *bytes = calloc(1, *size + sizeof headers);
-    if (!bytes)
+    if (!bytes) {
         job_fail_memory();
+    }
     memcpy(bytes, &header, sizeof header);
-    for (int i = 0; i < KINDS; i++)
-        if (slices[i].size != 0)
+    for (int i = 0; i < KINDS; i++) {
+        if (slices[i].size != 0) {
             memcpy(bytes + headers[i + 1].sh_offset, slices[i].bytes, slices[i].size);
+        }
+    }
     memcpy(bytes + *size, headers, sizeof headers);
     *size += sizeof headers;
     return bytes;
@@ -318,8 +339,9 @@ static void make_piece(void *what) {
     struct strings strings = {0};
     struct index index;
     unsigned char names[256];
-    if (!header)
+    if (!header) {
         job_fail("no package");
+    }
     index = index_read(package);
     index_find_slices(package, &index, index_row(&index, skeleton->id), slices);
     copy_strings(package, index.is_gnu, slices[OFFSETS], &strings);
@@ -338,22 +360,26 @@ int dwarfpackage_unit(const struct dwarfpackage *package,
     Dwarf_CU *unit = NULL;
     uint8_t type;
     *piece = (struct dwarfpiece){0};
-    if (job_run(make_piece, &making, NULL, NULL) != 0)
+    if (job_run(make_piece, &making, NULL, NULL) != 0) {
         return -1;
+    }
     piece->bytes = making.bytes;
     piece->elf = elf_memory(making.bytes, making.size);
     piece->dwarf = piece->elf ? dwarf_begin_elf(piece->elf, DWARF_C_READ, NULL) : NULL;
-    if (piece->dwarf && dwarf_get_units(piece->dwarf, NULL, &unit, NULL, &type, die, NULL) == 0)
+    if (piece->dwarf && dwarf_get_units(piece->dwarf, NULL, &unit, NULL, &type, die, NULL) == 0) {
         return 0;
+    }
     dwarfpiece_free(piece);
     return -1;
 }
 
 void dwarfpiece_free(struct dwarfpiece *piece) {
-    if (piece->dwarf)
+    if (piece->dwarf) {
         dwarf_end(piece->dwarf);
-    if (piece->elf)
+    }
+    if (piece->elf) {
         elf_end(piece->elf);
+    }
     free(piece->bytes);
     *piece = (struct dwarfpiece){0};
 }

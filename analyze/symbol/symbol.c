@@ -74,8 +74,9 @@ static const struct symbol_frames no_frames = {0, NULL};
 /* What is new goes to the cache, for others, too, unless more might be found another time: a file
  * was missing, or perhaps a .dwo file, which nobody would notice. */
 static void module_free(struct module *module) {
-    if (module->cache_opened && module->fresh && !module->split && !module->paths.problem[0])
+    if (module->cache_opened && module->fresh && !module->split && !module->paths.problem[0]) {
         symbolcache_store(&module->source, &module->answers);
+    }
     symbolcache_close(&module->cache);
     arena_free(&module->cache_memory);
     while (module->lookups) {
@@ -100,8 +101,9 @@ static void module_free(struct module *module) {
 static struct module *module_new(const struct symbol_module *module, const char *folders,
                                  unsigned threads, bool cached) {
     struct module *made = calloc(1, sizeof *made);
-    if (!made)
+    if (!made) {
         return NULL;
+    }
     pthread_mutex_init(&made->lock, NULL);
     made->folders = folders;
     made->threads = threads;
@@ -113,18 +115,21 @@ static struct module *module_new(const struct symbol_module *module, const char 
         module_free(made);
         return NULL;
     }
-    if (module->build_id_size)
+    if (module->build_id_size) {
         memcpy(made->build_id, module->build_id, module->build_id_size);
+    }
     return made;
 }
 
 /* Under the lock: which files there are. */
 static int module_search(struct module *module) {
     struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
-    if (module->searched)
+    if (module->searched) {
         return 0;
-    if (debugfile_find(&wanted, module->folders, &module->paths) != 0)
+    }
+    if (debugfile_find(&wanted, module->folders, &module->paths) != 0) {
         return -1;
+    }
     debugfile_fetch(&wanted, &module->paths);
     module->searched = true;
     return 0;
@@ -137,10 +142,12 @@ static void index_units(void *what) {
 
 /* Under the lock, with a lookup whose files are open: the unit index, once. */
 static int module_index(struct module *module, struct lookup *lookup, const char *problem) {
-    if (module->indexed)
+    if (module->indexed) {
         return 0;
-    if (problem[0] && !module->paths.problem[0])
+    }
+    if (problem[0] && !module->paths.problem[0]) {
         snprintf(module->paths.problem, sizeof module->paths.problem, "%s", problem);
+    }
     if (lookup->dwarf.dwarf && job_run(index_units, lookup, &module->memory, NULL) != 0) {
         module->units = (struct rangetable){0};
         return -1;
@@ -152,13 +159,15 @@ static int module_index(struct module *module, struct lookup *lookup, const char
 /* false: nothing is cached of this module. */
 static bool open_cache(struct module *module) {
     struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
-    if (!module->cached || module->cache_opened)
+    if (!module->cached || module->cache_opened) {
         return module->cached;
+    }
     pthread_mutex_lock(&module->lock);
     module->cached = module_search(module) == 0 && !module->paths.problem[0];
     pthread_mutex_unlock(&module->lock);
-    if (!module->cached)
+    if (!module->cached) {
         return false;
+    }
     module->source = symbolcache_source(&wanted, &module->paths);
     symbolcache_open(&module->cache, &module->source);
     module->cache_opened = true;
@@ -168,11 +177,13 @@ static bool open_cache(struct module *module) {
 /* The answer that is known already, or that an earlier command found; NULL: none. */
 static const struct symbol_frames *module_known(struct module *module, uint64_t offset) {
     const struct symbol_frames *frames = numbermap_get(&module->answers, offset);
-    if (frames || !open_cache(module))
+    if (frames || !open_cache(module)) {
         return frames;
+    }
     frames = symbolcache_find(&module->cache, offset, &module->cache_memory);
-    if (frames && numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames) != 0)
+    if (frames && numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames) != 0) {
         return NULL;
+    }
     return frames;
 }
 
@@ -185,8 +196,9 @@ static int module_keep(struct module *module, uint64_t offset, const struct symb
 static void open_dwarf(struct lookup *lookup, const struct debugimage *image, char *problem,
                        size_t size) {
     const struct module *module = lookup->module;
-    if (module->paths.debug)
+    if (module->paths.debug) {
         dwarffile_open(&lookup->dwarf, module->paths.debug, image, module->folders, problem, size);
+    }
 }
 
 static void try_split(void *what) {
@@ -210,8 +222,9 @@ static int open_lookup(struct lookup *lookup) {
         dwarffile_close(&lookup->dwarf);
         open_dwarf(lookup, &none, problem, sizeof problem);
     }
-    if (status == 0 && module->split && lookup->dwarf.dwarf)
+    if (status == 0 && module->split && lookup->dwarf.dwarf) {
         status = job_run(try_split, lookup, &lookup->memory, NULL);
+    }
     return status;
 }
 
@@ -225,16 +238,19 @@ static struct lookup *module_take(struct module *module) {
     } else {
         /* What must be there before a file is opened. */
         status = module_search(module);
-        if (status == 0 && !module->unpacked && module->paths.debug)
+        if (status == 0 && !module->unpacked && module->paths.debug) {
             debugimage_make(&module->image, module->paths.debug, module->threads);
+        }
         module->unpacked |= status == 0;
     }
     pthread_mutex_unlock(&module->lock);
-    if (lookup || status != 0)
+    if (lookup || status != 0) {
         return lookup;
+    }
     lookup = calloc(1, sizeof *lookup);
-    if (!lookup)
+    if (!lookup) {
         return NULL;
+    }
     lookup->module = module;
     return open_lookup(lookup) == 0 ? lookup : NULL;
 }
@@ -242,11 +258,12 @@ static struct lookup *module_take(struct module *module) {
 static void module_give_back(struct lookup *lookup) {
     struct module *module = lookup->module;
     pthread_mutex_lock(&module->lock);
-    if (lookup->dwarf.missing[0] && !module->paths.problem[0])
+    if (lookup->dwarf.missing[0] && !module->paths.problem[0]) {
         snprintf(module->paths.problem, sizeof module->paths.problem,
                  "%.180s: debug information is missing, in %.180s or a .dwp beside the program: "
                  "inlined functions are not shown",
                  module->path, lookup->dwarf.missing);
+    }
     lookup->next_idle = module->idle;
     module->idle = lookup;
     pthread_mutex_unlock(&module->lock);
@@ -285,11 +302,13 @@ void symbol_shorten_path(char *path) {
 static const char *lookup_path(struct lookup *lookup, const struct dwarfunit *unit,
                                const char *path) {
     bool relative = path && path[0] != '/' && unit->folder && unit->folder[0] == '/';
-    if (!path || (!relative && !strstr(path, "/.")))
+    if (!path || (!relative && !strstr(path, "/."))) {
         return path;
+    }
     char *known = numbermap_get(&lookup->names, (uintptr_t)path);
-    if (known)
+    if (known) {
         return known;
+    }
     char *made = job_text("%s%s%s", relative ? unit->folder : "", relative ? "/" : "", path);
     symbol_shorten_path(made);
     numbermap_set(&lookup->names, (uintptr_t)path, made);
@@ -306,10 +325,12 @@ static const struct symtab *load_symtab(struct lookup *lookup) {
     struct error error;
     int status = 0;
     pthread_mutex_lock(&module->lock);
-    if (!module->symtab_loaded)
+    if (!module->symtab_loaded) {
         status = job_run(load_symtab_in_job, module, &module->memory, &error);
-    if (status != 0)
+    }
+    if (status != 0) {
         symtab_close(&module->symtab);
+    }
     module->symtab_loaded |= status == 0;
     pthread_mutex_unlock(&module->lock);
     job_check(status, &error);
@@ -334,8 +355,9 @@ static const char *dwarf_function(struct lookup *lookup, Dwarf_Die *die, uint64_
     const char *linkage = dwarfname_linkage(die);
     const char *mangled = linkage || inlined ? linkage : symtab_name(load_symtab(lookup), offset);
     const char *demangled = mangled ? readable(lookup, mangled) : NULL;
-    if (demangled)
+    if (demangled) {
         return demangled;
+    }
     /* A linkage name that is not mangled is that of extern "C". One that is may be newer than the
      * demangler: Clang 19's of constrained templates are. */
     bool plain = linkage && strncmp(linkage, "_Z", 2) != 0;
@@ -365,8 +387,9 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
             .column = place.column,
             .inlined = i + 1 < count,
         };
-        if (frame[i].inlined)
+        if (frame[i].inlined) {
             place = dwarfunit_call(unit, &functions[i]);
+        }
     }
     return frames;
 }
@@ -376,8 +399,9 @@ static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t o
                                                struct dwarfunit_place place) {
     const char *name = symtab_name(load_symtab(lookup), offset);
     const char *demangled = name ? readable(lookup, name) : NULL;
-    if (!name && !place.line)
+    if (!name && !place.line) {
         return &no_frames;
+    }
     struct symbol_frame *frame;
     const struct symbol_frames *frames = make_frames(1, &frame);
     *frame = (struct symbol_frame){demangled ? demangled : name, place.file, place.line,
@@ -394,8 +418,9 @@ static const struct symbol_frames *lookup_frames(struct lookup *lookup, uint64_t
         struct dwarfunit *unit = dwarffile_unit(&lookup->dwarf, range->value);
         Dwarf_Die functions[DWARFUNIT_DEPTH];
         int count = unit ? dwarfunit_functions(unit, offset, functions) : 0;
-        if (count > 0)
+        if (count > 0) {
             return chain_frames(lookup, unit, offset, functions, (size_t)count);
+        }
         if (unit && !place.line) {
             place = dwarfunit_line(unit, offset);
             place.file = lookup_path(lookup, unit, place.file);
@@ -437,12 +462,14 @@ static void resolve_items(void *what) {
 static int module_resolve(struct batch_item *items, size_t count, const atomic_bool *cancel,
                           atomic_size_t *done) {
     struct resolving resolving = {module_take(items[0].module), items, count, cancel, done};
-    if (!resolving.lookup)
+    if (!resolving.lookup) {
         return -1;
+    }
     if (job_run(resolve_items, &resolving, &resolving.lookup->memory, NULL) != 0) {
         /* What the lookup had begun is gone: nobody takes it again. */
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             items[i].frames = NULL;
+        }
         return -1;
     }
     module_give_back(resolving.lookup);
@@ -468,8 +495,9 @@ struct symbolizer {
 struct symbolizer *symbolizer_open(const struct symbolizer_options *options, struct error *error) {
     struct symbolizer *symbolizer = calloc(1, sizeof *symbolizer);
     const char *folders = options && options->debug_folders ? options->debug_folders : NULL;
-    if (symbolizer)
+    if (symbolizer) {
         symbolizer->folders = strdup(folders ? folders : "/usr/lib/debug");
+    }
     if (!symbolizer || !symbolizer->folders) {
         free(symbolizer);
         error_set(error, "no memory for the symbolizer");
@@ -478,18 +506,21 @@ struct symbolizer *symbolizer_open(const struct symbolizer_options *options, str
     symbolizer->cached = options && options->cached;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     symbolizer->threads = options ? options->threads : 0;
-    if (symbolizer->threads == 0)
+    if (symbolizer->threads == 0) {
         symbolizer->threads = processors < 1                       ? 1
                               : processors > DEFAULT_THREADS_LIMIT ? DEFAULT_THREADS_LIMIT
                                                                    : (unsigned)processors;
+    }
     return symbolizer;
 }
 
 void symbolizer_close(struct symbolizer *symbolizer) {
-    if (!symbolizer)
+    if (!symbolizer) {
         return;
-    for (size_t i = 0; i < symbolizer->count; i++)
+    }
+    for (size_t i = 0; i < symbolizer->count; i++) {
         module_free(symbolizer->list[i]);
+    }
     numbermap_free(&symbolizer->modules);
     free(symbolizer->warnings);
     free(symbolizer->list);
@@ -508,14 +539,17 @@ static bool is_module(const struct module *known, const struct symbol_module *mo
 static struct module *symbolizer_module(struct symbolizer *symbolizer,
                                         const struct symbol_module *module) {
     uint64_t hash = XXH3_64bits(module->path, strlen(module->path));
-    if (module->build_id_size)
+    if (module->build_id_size) {
         hash = XXH3_64bits_withSeed(module->build_id, module->build_id_size, hash);
+    }
     struct module *known;
     /* Two modules with one hash: the later one takes the next number. */
-    while ((known = numbermap_get(&symbolizer->modules, hash)) && !is_module(known, module))
+    while ((known = numbermap_get(&symbolizer->modules, hash)) && !is_module(known, module)) {
         hash++;
-    if (known)
+    }
+    if (known) {
         return known;
+    }
     known = module_new(module, symbolizer->folders, symbolizer->threads, symbolizer->cached);
     if (known && (array_grow(&symbolizer->list, &symbolizer->room, symbolizer->count,
                              sizeof(*symbolizer->list)) != 0 ||
@@ -525,8 +559,9 @@ static struct module *symbolizer_module(struct symbolizer *symbolizer,
         module_free(known);
         return NULL;
     }
-    if (known)
+    if (known) {
         symbolizer->list[symbolizer->count++] = known;
+    }
     return known;
 }
 
@@ -534,13 +569,15 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module
                        uint64_t offset, struct symbol_frames *out) {
     *out = (struct symbol_frames){0};
     struct module *known = symbolizer_module(symbolizer, module);
-    if (!known)
+    if (!known) {
         return -1;
+    }
     struct batch_item item = {known, offset, module_known(known, offset)};
     atomic_size_t done = 0;
     if (!item.frames && (module_resolve(&item, 1, NULL, &done) != 0 ||
-                         module_keep(known, offset, item.frames) != 0))
+                         module_keep(known, offset, item.frames) != 0)) {
         return -1;
+    }
     *out = *item.frames;
     return 0;
 }
@@ -577,19 +614,22 @@ struct batch {
 static void resolve_shares(struct batch *batch) {
     size_t share;
     while (!is_cancelled(batch->cancel) &&
-           (share = atomic_fetch_add(&batch->next_share, 1)) < batch->share_count)
+           (share = atomic_fetch_add(&batch->next_share, 1)) < batch->share_count) {
         if (module_resolve(batch->items + batch->shares[share].first,
                            batch->shares[share].end - batch->shares[share].first, batch->cancel,
-                           &batch->done) != 0)
+                           &batch->done) != 0) {
             atomic_store(&batch->failed, true);
+        }
+    }
 }
 
 static void *run_worker(void *argument) {
     struct batch *batch = argument;
     resolve_shares(batch);
     pthread_mutex_lock(&batch->lock);
-    if (--batch->running == 0)
+    if (--batch->running == 0) {
         pthread_cond_signal(&batch->ended);
+    }
     pthread_mutex_unlock(&batch->lock);
     return NULL;
 }
@@ -597,14 +637,16 @@ static void *run_worker(void *argument) {
 /* Cuts the items into shares. */
 static void make_shares(struct batch *batch, size_t count, unsigned threads) {
     size_t largest = count / (threads * 2) + 1;
-    if (largest < SMALLEST_CUT)
+    if (largest < SMALLEST_CUT) {
         largest = SMALLEST_CUT;
+    }
     size_t room = 0;
     for (size_t first = 0; first < count;) {
         size_t end = first + 1;
         while (end < count && end - first < largest &&
-               batch->items[end].module == batch->items[first].module)
+               batch->items[end].module == batch->items[first].module) {
             end++;
+        }
         job_grow(&batch->shares, &room, batch->share_count, sizeof *batch->shares);
         batch->shares[batch->share_count++] = (struct share){first, end};
         first = end;
@@ -617,8 +659,9 @@ static void run_workers(struct batch *batch, unsigned threads, size_t count,
     pthread_t workers[THREADS_LIMIT];
     unsigned started = 0;
     pthread_mutex_lock(&batch->lock);
-    while (started < threads && pthread_create(&workers[started], NULL, run_worker, batch) == 0)
+    while (started < threads && pthread_create(&workers[started], NULL, run_worker, batch) == 0) {
         started++;
+    }
     batch->running = started;
     if (started == 0) {
         pthread_mutex_unlock(&batch->lock);
@@ -627,15 +670,17 @@ static void run_workers(struct batch *batch, unsigned threads, size_t count,
     }
     while (batch->running > 0) {
         struct timespec until = timedwait_until(PROGRESS_EVERY_MS);
-        if (pthread_cond_timedwait(&batch->ended, &batch->lock, &until) != ETIMEDOUT || !progress)
+        if (pthread_cond_timedwait(&batch->ended, &batch->lock, &until) != ETIMEDOUT || !progress) {
             continue;
+        }
         pthread_mutex_unlock(&batch->lock);
         progress(context, atomic_load(&batch->done), count);
         pthread_mutex_lock(&batch->lock);
     }
     pthread_mutex_unlock(&batch->lock);
-    for (unsigned i = 0; i < started; i++)
+    for (unsigned i = 0; i < started; i++) {
         pthread_join(workers[i], NULL);
+    }
 }
 
 /* What symbolizer_prepare() was given. */
@@ -657,14 +702,18 @@ static struct batch_item *collect_items(const struct preparing *preparing, size_
     for (size_t i = 0; i < preparing->address_count && !is_cancelled(preparing->cancel); i++) {
         const struct symbol_address *address = &preparing->addresses[i];
         size_t number = address->module;
-        if (number >= preparing->module_count)
+        if (number >= preparing->module_count) {
             continue;
-        if (!known[number])
+        }
+        if (!known[number]) {
             known[number] = symbolizer_module(preparing->symbolizer, &preparing->modules[number]);
-        if (!known[number])
+        }
+        if (!known[number]) {
             job_fail_memory();
-        if (!module_known(known[number], address->offset))
+        }
+        if (!module_known(known[number], address->offset)) {
             items[(*count)++] = (struct batch_item){known[number], address->offset, NULL};
+        }
     }
     return items;
 }
@@ -675,20 +724,25 @@ static struct batch_item *sort_items(const struct batch_item *items, size_t coun
     struct sort_key *keys = job_array(count, sizeof *keys);
     struct batch_item *sorted = job_array(count, sizeof *sorted);
     enum sort_status status;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         keys[i] = (struct sort_key){items[i].offset, i};
+    }
     status = sort_keys(keys, count, cancel);
-    for (size_t i = 0; status == SORT_DONE && i < count; i++)
+    for (size_t i = 0; status == SORT_DONE && i < count; i++) {
         keys[i].key = (uintptr_t)items[keys[i].place].module;
-    if (status == SORT_DONE)
+    }
+    if (status == SORT_DONE) {
         status = sort_keys(keys, count, cancel);
-    if (status == SORT_NO_MEMORY)
+    }
+    if (status == SORT_NO_MEMORY) {
         job_fail_memory();
+    }
     for (size_t i = 0; status == SORT_DONE && i < count; i++) {
         const struct batch_item *item = &items[keys[i].place];
         const struct batch_item *last = *kept != 0 ? &sorted[*kept - 1] : NULL;
-        if (!last || last->module != item->module || last->offset != item->offset)
+        if (!last || last->module != item->module || last->offset != item->offset) {
             sorted[(*kept)++] = *item;
+        }
     }
     job_release(keys);
     return status == SORT_DONE ? sorted : NULL;
@@ -701,31 +755,38 @@ static void prepare_addresses(void *what) {
     size_t collected = 0, count = 0;
     struct batch_item *items = collect_items(preparing, &collected);
     batch.items = sort_items(items, collected, &count, preparing->cancel);
-    if (!batch.items)
+    if (!batch.items) {
         return;
+    }
     threads = threads < THREADS_LIMIT ? threads : THREADS_LIMIT;
     make_shares(&batch, count, threads);
     pthread_mutex_init(&batch.lock, NULL);
     timedwait_init(&batch.ended);
     /* With a progress line the work needs a thread of its own even on one CPU. */
-    if (count < SMALLEST_THREADED || (threads < 2 && !preparing->progress))
+    if (count < SMALLEST_THREADED || (threads < 2 && !preparing->progress)) {
         resolve_shares(&batch);
-    else
+    } else {
         run_workers(&batch, threads < batch.share_count ? threads : (unsigned)batch.share_count,
                     count, preparing->progress, preparing->context);
+    }
     pthread_cond_destroy(&batch.ended);
     pthread_mutex_destroy(&batch.lock);
-    if (preparing->progress)
+    if (preparing->progress) {
         preparing->progress(preparing->context, count, count);
-    if (is_cancelled(preparing->cancel))
+    }
+    if (is_cancelled(preparing->cancel)) {
         return;
+    }
     /* Some may be missing for want of memory. */
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (batch.items[i].frames &&
-            module_keep(batch.items[i].module, batch.items[i].offset, batch.items[i].frames) != 0)
+            module_keep(batch.items[i].module, batch.items[i].offset, batch.items[i].frames) != 0) {
             job_fail_memory();
-    if (atomic_load(&batch.failed))
+        }
+    }
+    if (atomic_load(&batch.failed)) {
         job_fail_memory();
+    }
 }
 
 int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module *modules,
@@ -734,18 +795,22 @@ int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module
                        void *context) {
     struct preparing preparing = {symbolizer,    modules, module_count, addresses,
                                   address_count, cancel,  progress,     context};
-    if (module_count == 0 || address_count == 0)
+    if (module_count == 0 || address_count == 0) {
         return 0;
-    if (job_run(prepare_addresses, &preparing, NULL, NULL) != 0)
+    }
+    if (job_run(prepare_addresses, &preparing, NULL, NULL) != 0) {
         return -1;
+    }
     return is_cancelled(cancel) ? SYMBOL_CANCELLED : 0;
 }
 
 size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *const **lines) {
     size_t count = 0;
-    for (size_t i = 0; i < symbolizer->count; i++)
-        if (symbolizer->list[i]->paths.problem[0])
+    for (size_t i = 0; i < symbolizer->count; i++) {
+        if (symbolizer->list[i]->paths.problem[0]) {
             symbolizer->warnings[count++] = symbolizer->list[i]->paths.problem;
+        }
+    }
     *lines = symbolizer->warnings;
     return count;
 }

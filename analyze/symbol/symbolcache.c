@@ -44,8 +44,9 @@ struct head {
 
 static struct symbolcache_file file_on_disk(const char *path) {
     struct stat status;
-    if (!path || stat(path, &status) != 0)
+    if (!path || stat(path, &status) != 0) {
         return (struct symbolcache_file){0};
+    }
     return (struct symbolcache_file){(uint64_t)status.st_size, status.st_mtim.tv_sec,
                                      status.st_mtim.tv_nsec};
 }
@@ -54,8 +55,9 @@ struct symbolcache_source symbolcache_source(const struct symbol_module *module,
                                              const struct debugfile_paths *paths) {
     struct symbolcache_source source = {0};
     if (module->build_id_size < 2 || module->build_id_size > sizeof source.build_id ||
-        (!paths->object && !paths->debug))
+        (!paths->object && !paths->debug)) {
         return source;
+    }
     memcpy(source.build_id, module->build_id, module->build_id_size);
     source.build_id_size = module->build_id_size;
     source.object = file_on_disk(paths->object);
@@ -65,8 +67,9 @@ struct symbolcache_source symbolcache_source(const struct symbol_module *module,
 
 /* The name of the source's file. */
 static const char *cache_file_name(const struct symbolcache_source *source, char name[2 * 64 + 1]) {
-    for (size_t i = 0; i < source->build_id_size; i++)
+    for (size_t i = 0; i < source->build_id_size; i++) {
         snprintf(name + 2 * i, 3, "%02x", source->build_id[i]);
+    }
     return name;
 }
 
@@ -75,17 +78,21 @@ static bool divide(struct symbolcache *cache, const struct symbolcache_source *s
     const unsigned char *bytes = cache->file.bytes;
     const struct head *head = (const void *)bytes;
     size_t left = cache->file.size;
-    if (left < sizeof *head || memcmp(&head->source, source, sizeof *source) != 0)
+    if (left < sizeof *head || memcmp(&head->source, source, sizeof *source) != 0) {
         return false;
+    }
     left -= sizeof *head;
-    if (head->answers > left / sizeof *cache->answers)
+    if (head->answers > left / sizeof *cache->answers) {
         return false;
+    }
     left -= head->answers * sizeof *cache->answers;
-    if (head->frames > left / sizeof *cache->frames)
+    if (head->frames > left / sizeof *cache->frames) {
         return false;
+    }
     left -= head->frames * sizeof *cache->frames;
-    if (head->strings != left || left == 0 || bytes[cache->file.size - 1] != '\0')
+    if (head->strings != left || left == 0 || bytes[cache->file.size - 1] != '\0') {
         return false;
+    }
     cache->answers = (const void *)(head + 1);
     cache->answer_count = head->answers;
     cache->frames = (const void *)(cache->answers + head->answers);
@@ -100,8 +107,9 @@ void symbolcache_open(struct symbolcache *cache, const struct symbolcache_source
     *cache = (struct symbolcache){0};
     if (source->build_id_size &&
         cachefolder_load(&kind, cache_file_name(source, name), &cache->file) == 0 &&
-        !divide(cache, source))
+        !divide(cache, source)) {
         symbolcache_close(cache);
+    }
 }
 
 void symbolcache_close(struct symbolcache *cache) {
@@ -134,14 +142,17 @@ const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, ui
     size_t at = search_below(cache->answers, cache->answer_count, sizeof *cache->answers,
                              offsetof(struct symbolcache_answer, offset), offset);
     const struct symbolcache_answer *answer = &cache->answers[at];
-    if (at == cache->answer_count || answer->offset != offset || !has_frames(cache, answer))
+    if (at == cache->answer_count || answer->offset != offset || !has_frames(cache, answer)) {
         return NULL;
+    }
     struct symbol_frames *frames = arena_alloc(memory, sizeof *frames);
     struct symbol_frame *array = arena_alloc(memory, answer->count * sizeof *array);
-    if (!frames || !array)
+    if (!frames || !array) {
         return NULL;
-    for (size_t i = 0; i < answer->count; i++)
+    }
+    for (size_t i = 0; i < answer->count; i++) {
         array[i] = cache_frame(cache, answer->first + i);
+    }
     *frames = (struct symbol_frames){answer->count, array};
     return frames;
 }
@@ -164,19 +175,22 @@ struct writer {
 
 /* The place of the string, which is added if it is new. */
 static uint32_t writer_place(struct writer *writer, const char *text) {
-    if (!text)
+    if (!text) {
         return 0;
+    }
     size_t size = strlen(text) + 1;
     size_t place = writer->string_size;
     uint64_t hash = XXH3_64bits(text, size);
     char *known;
     while ((known = numbermap_get(&writer->places, hash))) {
-        if (strcmp(writer->strings + (uintptr_t)known, text) == 0)
+        if (strcmp(writer->strings + (uintptr_t)known, text) == 0) {
             return (uint32_t)(uintptr_t)known;
+        }
         hash++;
     }
-    if (place + size > UINT32_MAX / 2)
+    if (place + size > UINT32_MAX / 2) {
         job_fail("too many names");
+    }
     job_reserve(&writer->strings, &writer->string_room, place + size, 1);
     memcpy(writer->strings + place, text, size);
     writer->string_size += size;
@@ -209,26 +223,31 @@ static void writer_write(void *what) {
         const struct symbol_frames *answer = answers->entries[i].value;
         frames += answer ? answer->count : 0;
     }
-    if (frames > UINT32_MAX)
+    if (frames > UINT32_MAX) {
         job_fail("too many names");
+    }
     writer->answers = job_array(answers->used + older->answer_count, sizeof *writer->answers);
     writer->frames = job_array(frames, sizeof *writer->frames);
     job_reserve(&writer->strings, &writer->string_room, 1, 1);
     writer->strings[writer->string_size++] = '\0';
     for (size_t i = 0; i < answers->places; i++) {
         const struct symbol_frames *answer = answers->entries[i].value;
-        if (!answer)
+        if (!answer) {
             continue;
+        }
         writer_add_answer(writer, answers->entries[i].key, answer->count);
-        for (size_t at = 0; at < answer->count; at++)
+        for (size_t at = 0; at < answer->count; at++) {
             writer_add_frame(writer, &answer->frames[at]);
+        }
     }
     for (size_t i = 0; i < older->answer_count; i++) {
         const struct symbolcache_answer *answer = &older->answers[i];
-        if (numbermap_get(answers, answer->offset) || !has_frames(older, answer))
+        if (numbermap_get(answers, answer->offset) || !has_frames(older, answer)) {
             continue;
-        if (answer->count > left)
+        }
+        if (answer->count > left) {
             break;
+        }
         left -= answer->count;
         writer_add_answer(writer, answer->offset, answer->count);
         for (size_t at = 0; at < answer->count; at++) {
@@ -252,8 +271,9 @@ static void writer_write(void *what) {
 
 void symbolcache_store(const struct symbolcache_source *source, const struct numbermap *answers) {
     struct writer writer = {.source = source, .known = answers};
-    if (!source->build_id_size || !cachefolder_is_on())
+    if (!source->build_id_size || !cachefolder_is_on()) {
         return;
+    }
     symbolcache_open(&writer.older, source); /* another process may have written since */
     job_run(writer_write, &writer, NULL, NULL);
     symbolcache_close(&writer.older);

@@ -2,8 +2,8 @@
 /* fineindex.c: makes and reads fine indices. See fineindex.h. */
 #include "analyze/window/fineindex.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/job.h"
-#include "analyze/base/sort.h"
 #include "analyze/read/cachefolder.h"
 #include "analyze/window/wholemodel.h"
 
@@ -334,7 +334,7 @@ static void finemaking_make_edges(struct finemaking *making) {
     for (size_t i = 1; i < index->count; i++) {
         all[count++] = index->entries[i].start_ns;
     }
-    sort_by_number(all, count, sizeof *all, 0);
+    array_sort_by(all, count, sizeof *all, 0);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || all[i] != all[kept - 1]) {
             all[kept++] = all[i];

@@ -2,7 +2,7 @@
 /* recordingtables.c: the blocks of a recording that hold no events. See recordingtables.h. */
 #include "analyze/window/recordingtables.h"
 
-#include "analyze/base/sort.h"
+#include "analyze/base/array.h"
 #include "analyze/replay/accounts.h"
 #include "analyze/window/index.h"
 
@@ -188,7 +188,7 @@ struct memtrace_sample *recorded_process(struct timeorder_parts parts, size_t *c
         job_grow(&samples, &room, *count, sizeof *samples);
         samples[(*count)++] = *next;
     }
-    sort_by_number(samples, *count, sizeof *samples, offsetof(struct memtrace_sample, time_ns));
+    array_sort_by(samples, *count, sizeof *samples, offsetof(struct memtrace_sample, time_ns));
     return samples;
 }
 
@@ -279,7 +279,7 @@ struct model_gap *recorded_gaps(struct timeorder_parts parts, enum memtrace_bloc
             gaps[(*count)++] = gap;
         }
     }
-    sort_by_number(gaps, *count, sizeof *gaps, offsetof(struct model_gap, from_ns));
+    array_sort_by(gaps, *count, sizeof *gaps, offsetof(struct model_gap, from_ns));
     *count = recorded_join_gaps(gaps, *count);
     return gaps;
 }
