@@ -281,8 +281,14 @@ bool claim_process_exists(pid_t pid, uint64_t start_ticks) {
         return false;
     }
     SCOPE_FOLDER DIR *tasks = procfile_folder("/proc/%ld/task", (long)pid);
-    return tasks != NULL ? procfile_next(tasks) != 0 && procfile_next(tasks) != 0
-                         : errno != ENOENT && errno != ESRCH;
+    if (tasks == NULL) {
+        return errno != ENOENT && errno != ESRCH;
+    }
+    int count = 0;
+    while (count < 2 && procfile_next(tasks) != 0) {
+        count++;
+    }
+    return count == 2;
 }
 
 bool claim_is_alive(const struct claim *claim) {

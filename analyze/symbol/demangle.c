@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* demangle.c: names as programmers write them, of C++, Rust, D and Fortran. See symbol.h. */
+/* demangle.c: names of C++, Rust, D and Fortran as programmers write them, and paths of sources.
+ * See symbol.h. */
 #include "analyze/symbol/symbol.h"
 
 #include <libiberty/demangle.h>
@@ -60,4 +61,21 @@ char *symbol_demangle(const char *name) {
         return NULL;
     }
     return cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+}
+
+void symbol_shorten_path(char *path) {
+    char *to = path;
+    for (const char *from = path; *from;) {
+        size_t length = 1 + strcspn(from + 1, "/"); /* one "/name" */
+        bool up = length == 3 && memcmp(from, "/..", 3) == 0;
+        char *slash = up ? memrchr(path, '/', (size_t)(to - path)) : NULL;
+        if (slash && (to - slash != 3 || memcmp(slash, "/..", 3) != 0)) {
+            to = slash;
+        } else if (length != 2 || memcmp(from, "/.", 2) != 0) {
+            memmove(to, from, length);
+            to += length;
+        }
+        from += length;
+    }
+    *to = '\0';
 }

@@ -280,23 +280,6 @@ static const char *readable(struct lookup *lookup, const char *name) {
     return known == name ? NULL : known;
 }
 
-void symbol_shorten_path(char *path) {
-    char *to = path;
-    for (const char *from = path; *from;) {
-        size_t length = 1 + strcspn(from + 1, "/"); /* one "/name" */
-        bool up = length == 3 && memcmp(from, "/..", 3) == 0;
-        char *slash = up ? memrchr(path, '/', (size_t)(to - path)) : NULL;
-        if (slash && (to - slash != 3 || memcmp(slash, "/..", 3) != 0)) {
-            to = slash;
-        } else if (length != 2 || memcmp(from, "/.", 2) != 0) {
-            memmove(to, from, length);
-            to += length;
-        }
-        from += length;
-    }
-    *to = '\0';
-}
-
 /* The file's path as people write it: absolute if it can be told from where the unit was compiled,
  * without detours. */
 static const char *lookup_path(struct lookup *lookup, const struct dwarfunit *unit,
