@@ -147,6 +147,27 @@ def decoder_includes():
 
 # Modules that include each other, by whom it is right. A module is a .c with its .h.
 CIRCLES = {
+    # vtable.h is the inside of the session that query.h shows, for the tables alone
+    ("analyze/query/query", "analyze/query/vtable"),
+    # diffmatch.h is the inside of diff.h: how the two sides' paths find each other
+    ("analyze/report/diff", "analyze/report/diffmatch"),
+    # runfolder is the half of runwriter that names files; both would be too long for one
+    ("collect/runfolder", "collect/runwriter"),
+    # system calls, and what makes them allowed (sandbox), quick (clock) and told (text, proc)
+    ("runtime/base/clock", "runtime/base/proc", "runtime/base/sandbox", "runtime/base/sys",
+     "runtime/base/text"),
+    # one event at a time: each of these is a step of it, and a thread's state passes through all
+    ("runtime/entry/child", "runtime/entry/event", "runtime/entry/malloc", "runtime/entry/mapping",
+     "runtime/entry/preexisting", "runtime/entry/quiescence", "runtime/entry/real",
+     "runtime/entry/recording_switch", "runtime/entry/sampled_mode", "runtime/entry/switch",
+     "runtime/entry/thread"),
+    # machine.h chooses the header of one machine, whose code includes it
+    ("runtime/machine/aarch64", "runtime/machine/arm", "runtime/machine/machine", "runtime/machine/mips64",
+     "runtime/machine/riscv64", "runtime/machine/x86_64"),
+    # the walk: too long for one file
+    ("runtime/stack/path", "runtime/stack/recall", "runtime/stack/remembered", "runtime/stack/walk"),
+    # hubparts.h is the inside of hub.h, for the parts of the hub alone
+    ("web/server/hub", "web/server/hubparts"),
 }
 
 
