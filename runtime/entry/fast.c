@@ -116,7 +116,7 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of
 }
 
 /* The whole of a function that gives out small blocks by `allocate`, each of its ends a jump:
- * `other` does what is not small, `otherwise` counts what was not counted, which may be NULL. */
+ * `other` does what is not small, `otherwise` counts what was not counted. */
 #define ALLOCATE(size, is_other, other, allocate, otherwise)                                       \
     void *pointer;                                                                                 \
     enum allocated counted;                                                                        \
@@ -129,6 +129,17 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of
         return pointer;                                                                            \
     }                                                                                              \
     return counted == COUNTED_AT_PEAK ? malloc_raise_peak_slow(pointer) : (otherwise)
+
+/* What `allocate` gives; where that is nothing, the function ends with `otherwise`. Before anything
+ * is counted: where blocks lie below 32 MiB, NULL has a place like theirs. */
+#define GIVEN(allocate, otherwise)                                                                 \
+    ({                                                                                             \
+        void *given = (allocate);                                                                  \
+        if (UNLIKELY(given == NULL)) {                                                             \
+            return otherwise;                                                                      \
+        }                                                                                          \
+        given;                                                                                     \
+    })
 
 PUBLIC void *malloc(size_t size) {
     ALLOCATE(size, size >= real.small_limit, real_other_malloc(size), real.malloc(size),
@@ -292,15 +303,14 @@ static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size
     PUBLIC void *name(size_t size);                                                                \
     PUBLIC void *name(size_t size) {                                                               \
         ALLOCATE(size, size == 0 || size >= real.small_limit, new_other(size, slow),               \
-                 real.malloc(size),                                                                \
-                 pointer != NULL ? malloc_count_slow(pointer, size) : slow(size));                 \
+                 GIVEN(real.malloc(size), slow(size)), malloc_count_slow(pointer, size));          \
     }
 
 #define DEFINE_NEW_NOTHROW(name, slow)                                                             \
     PUBLIC void *name(size_t size, const void *tag);                                               \
     PUBLIC void *name(size_t size, const void *tag) {                                              \
-        ALLOCATE(size, size == 0 || size >= real.small_limit, slow(size, tag), real.malloc(size),  \
-                 pointer != NULL ? malloc_count_slow(pointer, size) : slow(size, tag));            \
+        ALLOCATE(size, size == 0 || size >= real.small_limit, slow(size, tag),                     \
+                 GIVEN(real.malloc(size), slow(size, tag)), malloc_count_slow(pointer, size));     \
     }
 
 /* Recordings, which tell the alignment, are for the slow halves. */
@@ -309,9 +319,9 @@ static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size
     PUBLIC void *name(size_t size, size_t alignment) {                                             \
         ALLOCATE(size,                                                                             \
                  size == 0 || size >= real.small_limit || real.pads || alignment < sizeof(void *), \
-                 slow(size, alignment), real.aligned_alloc(alignment, size),                       \
-                 pointer != NULL ? malloc_count_aligned_slow(pointer, size, alignment)             \
-                                 : slow(size, alignment));                                         \
+                 slow(size, alignment),                                                            \
+                 GIVEN(real.aligned_alloc(alignment, size), slow(size, alignment)),                \
+                 malloc_count_aligned_slow(pointer, size, alignment));                             \
     }
 
 DEFINE_NEW(MACHINE_OF_SIZE(_Znw, ), new_slow)

@@ -28,6 +28,21 @@ def runs(name):
         yield way, data, under.stdout.split()[0]
 
 
+def test_refused():
+    """Where blocks lie so low that NULL has a place beside theirs, what is refused is thrown, and not counted."""
+    if not PASS:
+        return
+    program = build("refused.cpp", "gcc", "-O1", "frame-pointer", flags=[*PASS, "-no-pie"])
+    folder = scratch()
+    under = traced(["setarch", "-R", program], "frame-pointer", folder)
+    low, given, nulls, thrown = under.stdout.split()
+    if low == b"0":
+        print("the heap lies high here: nothing is shown")
+    equal((int(given) > 100, nulls, thrown), (True, b"0", b"1"), "refused", under.stderr)
+    data = only_profile(folder, "refused")
+    consistent(data, "refused")
+
+
 def in_function(data, name):
     """{field: sum} of what was allocated in a function itself."""
     own = [context for context in heap(data) if context["frames"][0]["function"] == name]
