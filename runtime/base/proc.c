@@ -237,8 +237,9 @@ void proc_note_resident_peak(struct memtrace_header *header) {
     const char *line = text;
     uint64_t bytes;
     proc_read("/proc/self/status", text, sizeof text);
-    while (*line != '\0' && !text_starts(line, "VmHWM:")) {
-        line++;
+    while (*line != '\0' && !text_starts(line, "VmHWM:")) { /* a whole line: the name is foreign */
+        while (*line != '\0' && *line++ != '\n') {
+        }
     }
     bytes = proc_number(line) * 1024;
     if (bytes > LOAD_RELAXED(&header->peak_resident_bytes)) {

@@ -53,7 +53,8 @@ const char *text_base_name(const char *path);
 /* Which lines are written: those of a level and all that are graver. */
 enum log_level { LOG_LEVEL_NONE, LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 void log_set_level(enum log_level level); /* LOG_LEVEL_WARNING at first */
-/* One line "memtrace: ...\n", as text_format() has it, in one write to stderr. */
+/* One line "memtrace: ...\n", as text_format() has it, in one write to stderr; without %.*s: texts
+ * are made safe, up to where they end. */
 void log_at(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define log_line(...)  log_at(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_error(...) log_at(LOG_LEVEL_ERROR, __VA_ARGS__) /* something asked for is missing */

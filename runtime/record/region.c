@@ -171,8 +171,8 @@ static void region_tell_failure(const struct settings *settings, long error) {
                   settings->folder);
     } else {
         log_error("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
-                  "MEMTRACE_REGION_DIR) can be used, error %ld; the program goes on without",
-                  -error);
+                  "MEMTRACE_REGION_DIR) can be used, error %d; the program goes on without",
+                  (int)-error);
     }
 }
 
