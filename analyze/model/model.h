@@ -189,7 +189,7 @@ struct model_child {
     uint64_t freed_bytes;
     uint64_t maximum_bytes;
     uint64_t lost;
-    size_t first_path; /* of model.child_paths */
+    uint64_t first_path; /* of model.child_paths */
     size_t path_count; /* 0: it wrote none */
     char name[32];
 };

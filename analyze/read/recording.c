@@ -350,13 +350,13 @@ static void recording_refresh_in_job(void *what) {
     if (recording->block_count != before) {
         recording_take_program(recording, &opening->buffer);
     }
+    recording_note_origin(recording);
 }
 
 int recording_refresh(struct recording *recording, struct error *error) {
     struct opening opening = {.recording = recording};
     int result = job_run(recording_refresh_in_job, &opening, NULL, error);
     recording_buffer_free(&opening.buffer);
-    recording_note_origin(recording);
     return result;
 }
 

@@ -594,7 +594,7 @@ static int symtab_add_symbol(void *context, const GElf_Sym *symbol, const char *
 static void *unpack_xz(const Elf_Data *packed, size_t *size) {
     for (size_t room = packed->d_size * 4 + 4096; room <= EMBEDDED_LIMIT_BYTES; room *= 2) {
         uint8_t *bytes = job_array(room, 1);
-        uint64_t memory = UINT64_MAX;
+        uint64_t memory = EMBEDDED_LIMIT_BYTES; /* a larger dictionary is damage, not want */
         size_t from = 0;
         *size = 0;
         lzma_ret status = lzma_stream_buffer_decode(&memory, 0, NULL, packed->d_buf, &from,

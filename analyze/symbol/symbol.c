@@ -252,7 +252,11 @@ static struct lookup *module_take(struct module *module) {
         return NULL;
     }
     lookup->module = module;
-    return open_lookup(lookup) == 0 ? lookup : NULL;
+    if (open_lookup(lookup) != 0) {
+        dwarffile_close(&lookup->dwarf); /* it has no answers; closing it again does nothing */
+        return NULL;
+    }
+    return lookup;
 }
 
 static void module_give_back(struct lookup *lookup) {
@@ -449,10 +453,13 @@ static int module_resolve(struct batch_item *items, size_t count, const atomic_b
         return -1;
     }
     if (job_run(resolve_items, &resolving, &resolving.lookup->memory, NULL) != 0) {
-        /* What the lookup had begun is gone: nobody takes it again. */
+        /* What it had begun is gone; earlier answers and what they need stay. */
+        resolving.lookup->names = (struct numbermap){0};
+        resolving.lookup->dwarf.units = (struct numbermap){0};
         for (size_t i = 0; i < count; i++) {
             items[i].frames = NULL;
         }
+        module_give_back(resolving.lookup);
         return -1;
     }
     module_give_back(resolving.lookup);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compress_test.c: collect/compress.c and analyze/read/compressed.c: what is compressed comes back
+/* compress_test.c: collect/compress.c and analyze/read/segmentpack.c: what is compressed comes back
  * byte by byte; what was cut, hit or made to do harm afterwards is read as far as it goes. */
 // clang-format off
 #include <setjmp.h>
