@@ -113,19 +113,14 @@ static void rows_release(const struct table_cell *cell) {
     }
 }
 
-static void rows_write(struct jsonwriter *json, const struct report *report,
-                       const struct rows *rows, const struct rows_of *of, const void *record,
-                       const unsigned char *shown, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        struct table_cell cell = rows_cell(rows, of, record, shown[i]);
-        tabledata_json_cell(json, report, &rows->columns[shown[i]], &cell);
-        rows_release(&cell);
-    }
-}
-
 void rows_members(struct jsonwriter *json, const struct rows *rows, const struct rows_of *of,
                   const void *record, const unsigned char *shown, size_t count) {
-    rows_write(json, NULL, rows, of, record, shown, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct table_column *column = &rows->columns[shown[i]];
+        struct table_cell cell = rows_cell(rows, of, record, shown[i]);
+        tabledata_json_value(json, NULL, column->name, column->kind, &cell);
+        rows_release(&cell);
+    }
 }
 
 void rows_put_members(struct jsonwriter *json, const struct report *report, const struct rows *rows,
@@ -133,7 +128,11 @@ void rows_put_members(struct jsonwriter *json, const struct report *report, cons
     const struct rows_of of = rows_of_report(report);
     unsigned char shown[UINT8_MAX];
     size_t count = rows_shown(rows, place, shown, sizeof shown);
-    rows_write(json, report, rows, &of, record, shown, count);
+    for (size_t i = 0; i < count; i++) {
+        struct table_cell cell = rows_cell(rows, &of, record, shown[i]);
+        tabledata_json_cell(json, report, &rows->columns[shown[i]], &cell);
+        rows_release(&cell);
+    }
 }
 
 struct rows_view rows_view(const struct report *report, const struct rows *rows,

@@ -54,6 +54,7 @@ def cases():
                 if form == "text" or name in EVERY_FORM:
                     yield "%s.%s" % (name, ending), ["--format", form, *options, file]
     yield "profile-compressed.txt", [*PROFILE["profile-lifetimes"], KEPT]
+    yield "profile-compressed.json", ["--format", "json", KEPT]  # what is not known is 0
     yield "timeline-ascii.txt", ["--show-timeline", "--show-fragmentation", "shop.mtr"]
 
 
