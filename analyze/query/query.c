@@ -441,6 +441,10 @@ struct search {
     pthread_mutex_t lock;                /* subqueries have passes of their own */
     uint64_t steps, steps_most;
     bool is_too_long;
+    sqlite3_stmt *statement; /* NULL: none */
+    struct selection_blocks *found;
+    struct error *error;
+    int result;
 };
 
 static bool where_is_cancelled(const struct search *search) {
@@ -499,18 +503,24 @@ static sqlite3_stmt *where_prepare_expression(const struct query *query, const c
     return statement;
 }
 
-static int where_collect(const struct search *search, sqlite3_stmt *statement,
-                         struct selection_blocks *found, struct error *error) {
+static void where_collect(void *what) {
+    struct search *search = what;
+    struct error *error = search->error;
     int step;
-    while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-        selection_add_block(found, (uint64_t)sqlite3_column_int64(statement, 0));
+    while ((step = sqlite3_step(search->statement)) == SQLITE_ROW) {
+        selection_add_block(search->found, (uint64_t)sqlite3_column_int64(search->statement, 0));
     }
-    if (step == SQLITE_DONE) {
-        return 0;
-    }
-    return search->is_too_long          ? error_set(error, "the expression takes too many steps")
-           : where_is_cancelled(search) ? error_set(error, "cancelled")
-                                        : query_fail(search->query, "", "", error);
+    search->result = step == SQLITE_DONE   ? 0
+                     : search->is_too_long ? error_set(error, "the expression takes too many steps")
+                     : where_is_cancelled(search) ? error_set(error, "cancelled")
+                                                  : query_fail(search->query, "", "", error);
+}
+
+/* Ends the passes behind it as well, which look at the search. */
+static void where_finalize(void *what) {
+    struct search *search = what;
+    sqlite3_finalize(search->statement);
+    search->statement = NULL;
 }
 
 int query_where(const struct query_source *source, const char *expression,
@@ -519,22 +529,22 @@ int query_where(const struct query_source *source, const char *expression,
     struct search search = {.replay = source->replay,
                             .lock = PTHREAD_MUTEX_INITIALIZER,
                             .steps_most =
-                                steps_at_least + source->whole->totals.allocations * STEPS_A_BLOCK};
+                                steps_at_least + source->whole->totals.allocations * STEPS_A_BLOCK,
+                            .found = found,
+                            .error = error,
+                            .result = -1};
     const struct replay_options replay = {.progress = where_tell, .context = &search};
     struct query_source asked = *source;
-    sqlite3_stmt *statement;
-    int result = -1;
     asked.model = source->whole;
     asked.selection = &all;
     asked.replay = &replay;
     search.query = query_open(&asked);
     query_bound(search.query, TEXT_MOST, SPILL_MOST);
     sqlite3_progress_handler(search.query->db, STEPS, where_look, &search);
-    statement = where_prepare_expression(search.query, expression, error);
-    if (statement != NULL) {
-        result = where_collect(&search, statement, found, error);
+    search.statement = where_prepare_expression(search.query, expression, error);
+    if (search.statement != NULL) {
+        job_finally(where_collect, where_finalize, &search);
     }
-    sqlite3_finalize(statement);
     query_close(search.query);
-    return result;
+    return search.result;
 }

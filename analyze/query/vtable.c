@@ -83,12 +83,8 @@ static const struct vtable *vtable_of(const sqlite3_vtab_cursor *cursor) {
 
 static int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
     size_t size = ((const struct vtable_view *)view)->table->cursor_size;
-    *cursor = sqlite3_malloc64(size);
-    if (*cursor == NULL) {
-        return SQLITE_NOMEM;
-    }
-    memset(*cursor, 0, size);
-    return SQLITE_OK;
+    *cursor = calloc(1, size); /* SQLite's own is not aligned for rows_cursor.room */
+    return *cursor != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static void vtable_end(sqlite3_vtab_cursor *cursor) {
@@ -99,7 +95,7 @@ static void vtable_end(sqlite3_vtab_cursor *cursor) {
 
 static int vtable_close(sqlite3_vtab_cursor *cursor) {
     vtable_end(cursor);
-    sqlite3_free(cursor);
+    free(cursor);
     return SQLITE_OK;
 }
 
