@@ -111,8 +111,8 @@ const void *apicache_get(struct api_call *call, const struct answer *view, const
         struct timespec until = timedwait_until(LOOK_MS);
         pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
     }
-    if (kind->is_pass) {
-        call->told.via = kept != NULL ? API_VIA_CACHE : API_VIA_PASS;
+    if (kind->via != API_VIA_MODEL) {
+        call->told.via = kept != NULL ? API_VIA_CACHE : kind->via;
     }
     value =
         kept == NULL ? apicache_make(cache, key, kind, wish, &call->replay, &error) : kept->value;

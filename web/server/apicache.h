@@ -17,7 +17,7 @@ struct apicache;
 struct apicache_kind {
     void *(*make)(const void *wish, const struct replay_options *replay);
     size_t (*bytes)(const void *value);
-    bool is_pass; /* it takes a pass over the events */
+    enum api_via via; /* by what it is made, if that is to be told */
 };
 
 /* Of the job. */
@@ -25,7 +25,7 @@ struct apicache *apicache_begin(void);
 
 /* The value under this key of a view of the call, made if it is not there; it lives as long as the
  * view does. Whose maker was cancelled, is made by who waits. What cannot be made ends the job of
- * who asks. Of what takes a pass it is told whether there was one. */
+ * who asks. Of what has a `via` it is told whether that was needed. */
 const void *apicache_get(struct api_call *call, const struct answer *view, const char *key,
                          const struct apicache_kind *kind, const void *wish);
 size_t apicache_bytes(struct apicache *cache);

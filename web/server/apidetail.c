@@ -164,7 +164,7 @@ static size_t detail_bytes(const void *value) {
     return bytes;
 }
 
-static const struct apicache_kind detail_kind = {make_detail, detail_bytes, .is_pass = true};
+static const struct apicache_kind detail_kind = {make_detail, detail_bytes, API_VIA_PASS};
 
 const struct apidetail *apidetail_get(struct api_call *call, bool all) {
     const struct wish wish = {call->view, all};

@@ -39,8 +39,8 @@ static size_t bytes_of_findings(const void *value) {
 
 /* Those that single blocks tell, too, take a pass. */
 static const struct apicache_kind findings_kinds[] = {
-    {make_findings, bytes_of_findings},
-    {make_findings, bytes_of_findings, .is_pass = true},
+    {make_findings, bytes_of_findings, API_VIA_SLICES},
+    {make_findings, bytes_of_findings, API_VIA_PASS},
 };
 
 /* As a command line has it: a running program by its number, of a run the process. */
@@ -100,7 +100,6 @@ void api_findings(struct api_call *call) {
     char key[32];
     /* their sentences name functions */
     snprintf(key, sizeof key, "findings %d %d", wish.has_passes, call->report.options.full_names);
-    call->told.via = API_VIA_SLICES;
     findings = apicache_get(call, call->view, key, &findings_kinds[wish.has_passes], &wish);
     jsonwriter_map(call->json, NULL);
     jsonwriter_array(call->json, "findings");

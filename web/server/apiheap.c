@@ -50,7 +50,7 @@ static size_t apiheap_history_bytes(const void *value) {
 }
 
 static const struct apicache_kind history_kind = {apiheap_make_history, apiheap_history_bytes,
-                                                  .is_pass = true};
+                                                  API_VIA_PASS};
 
 static const struct heaphistory *apiheap_get_history(struct api_call *call) {
     const struct heaphistory *history =

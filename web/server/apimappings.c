@@ -77,7 +77,7 @@ static size_t apimappings_history_bytes(const void *value) {
 }
 
 static const struct apicache_kind history_kind = {apimappings_make_history,
-                                                  apimappings_history_bytes, .is_pass = true};
+                                                  apimappings_history_bytes, API_VIA_PASS};
 
 static const struct mappinghistory *apimappings_get_history(struct api_call *call) {
     return apicache_get(call, call->view, "mappings", &history_kind, call->view);

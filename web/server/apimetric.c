@@ -91,7 +91,7 @@ static size_t bytes_of_part(const void *value) {
            part->detail->context_count * sizeof *part->detail->contexts;
 }
 
-static const struct apicache_kind part_kind = {make_part, bytes_of_part, .is_pass = true};
+static const struct apicache_kind part_kind = {make_part, bytes_of_part, API_VIA_PASS};
 
 static const struct model *of_single_blocks(struct api_call *call, const struct answer *view,
                                             enum metric metric) {

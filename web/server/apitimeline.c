@@ -103,7 +103,7 @@ static size_t activity_bytes(const void *value) {
            activity->process_count * sizeof *activity->process;
 }
 
-static const struct apicache_kind activity_kind = {make_activity, activity_bytes, .is_pass = true};
+static const struct apicache_kind activity_kind = {make_activity, activity_bytes, API_VIA_PASS};
 
 static const struct activity *get_activity(struct api_call *call, unsigned wanted,
                                            size_t intervals) {
