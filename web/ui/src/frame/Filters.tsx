@@ -210,9 +210,9 @@ async function valuesFor(text: string): Promise<Offer[]> {
     return (await completions(split.filter, split.value)).map((one) => ({ text: `${name}:${one.value}`, shown: one.value, about: one.about, done: true, slow: cost === "blocks" }));
 }
 
-function useOffers(text: string, open: boolean, has: Record<string, boolean>): Offer[] {
+function useOffers(text: string, has: Record<string, boolean>): Offer[] {
     const isValue = (/[:= ]/.test(text.trim()) || text.endsWith(" ")) && splitFilter(text) !== undefined;
-    const values = useFound(open && isValue ? text : null, 80, valuesFor) ?? [];
+    const values = useFound(isValue ? text : null, 80, valuesFor) ?? [];
     return isValue ? values : namesFor(text, has);
 }
 
@@ -224,7 +224,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
     const [busy, setBusy] = useState(false);
     const field = useRef<HTMLInputElement>(null);
     const id = useId();
-    const offers = useOffers(text, open, whole?.has ?? {});
+    const offers = useOffers(text, whole?.has ?? {});
     useActions([{ group: "Filters", title: "Add a filter", keys: [":"], run: () => field.current?.focus() }]);
     useEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 

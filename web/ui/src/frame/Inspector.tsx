@@ -17,7 +17,7 @@ import { type Change, href, metric } from "../url";
 export function Inspector() {
     const what = chosen.value;
     if (what === null) return null;
-    const [title, Details] = PAGES[what.kind] ?? ["Details", Plain];
+    const [title, Details] = (Object.hasOwn(PAGES, what.kind) ? PAGES[what.kind] : undefined) ?? ["Details", Plain];
     return (
         <aside class="inspector" aria-label="Details">
             <div class="inspector-head">

@@ -70,7 +70,7 @@ function BrushBar({ count, filters, about, onClear }: { count: number; filters: 
 
 /* The rectangle whose two filters have these values, with a / between them. null: none has. */
 export function rectNamed(text: string | null, columns: number, rows: number, filtersOf: (rect: HeatRect) => Record<string, string>): HeatRect | null {
-    if (text === null || rows === 0) return null;
+    if (text === null || rows === 0 || !text.includes("/")) return null;
     const edge = (value: string, side: 0 | 1) => (value.includes("..") ? value.split("..")[side] : value);
     const ranges = text.split("/");
     // What a time is called does not depend on the row, nor that of a row on the time.
