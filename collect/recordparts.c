@@ -71,7 +71,7 @@ void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, 
 void (*recordparts_opened)(const char *path);
 
 /* What is written when nothing more can be: a mark, the program, its threads, and of each context
- * what it cost (collect/recordgap). */
+ * what it cost (collect/recordevents). */
 enum { RESERVE = 64 << 10, RESERVE_CONTEXT = 20 };
 
 void recordparts_reserve(struct recordparts *parts) {

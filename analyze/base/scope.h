@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 /* undo(&variable) is called. */
-#define SCOPE(undo)  __attribute__((cleanup(undo)))
+#define SCOPE(undo)  __attribute__((cleanup(undo), unused))
 #define SCOPE_FD     SCOPE(scope_close)
 #define SCOPE_FILE   SCOPE(scope_fclose)
 #define SCOPE_FOLDER SCOPE(scope_closedir)
@@ -59,9 +59,11 @@ static inline void scope_closedir(DIR *const *folder) {
 
 /* Of a pointer of any type. */
 static inline void scope_free(const void *pointer) {
+    int reason = errno;
     void *memory;
     memcpy(&memory, pointer, sizeof memory);
     free(memory);
+    errno = reason;
 }
 
 /* The descriptor stays open. */

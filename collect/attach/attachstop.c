@@ -49,8 +49,6 @@ static cpu_set_t own_processors;
 static bool has_moved;
 static bool is_urgent;
 
-/* -1: not known. */
-
 /* This thread goes to where that one was last, and has the next turn there. */
 static void beside_come(pid_t pid, pid_t tid) {
     const struct sched_param first = {.sched_priority = 1};
