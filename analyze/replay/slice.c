@@ -178,7 +178,7 @@ bool slice_next_context(struct slice_reader *reader, struct slice_context *conte
         taken =
             (size_t)(slice_take_context(last, reader->last_id, context, &reader->failed) - last);
         reader->failed |= taken > left;
-        bytes->next += taken <= left ? taken : left;
+        bytes->next = taken < left ? bytes->next + taken : bytes->end;
     }
     reader->last_id = context->id;
     return !reader->failed;
