@@ -4,9 +4,9 @@ what is no terminal gets the same at any width."""
 
 import fcntl
 import os
-import pty
 import re
 import struct
+import subprocess
 import termios
 
 import reports
@@ -20,12 +20,12 @@ REPORTS = ([], ["--show-leaked", "--bottom-up"], ["--show-peak", "--all-frames"]
 
 def at_terminal(arguments, columns, folder, **settings):
     """What a terminal so wide gets."""
-    pid, master = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        environment = clean_environment(LC_ALL="C.UTF-8", TERM="xterm", **reports.SETTINGS, **settings)
-        os.chdir(folder)
-        os.execve(MEMTRACE, [MEMTRACE, *arguments], environment)
+    # Not a session's own terminal: what is unread when the first process of a session ends may be lost.
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = clean_environment(LC_ALL="C.UTF-8", TERM="xterm", **reports.SETTINGS, **settings)
+    process = subprocess.Popen([MEMTRACE, *arguments], env=environment, cwd=folder, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
     text = b""
     while True:
         try:
@@ -36,7 +36,7 @@ def at_terminal(arguments, columns, folder, **settings):
             break
         text += part
     os.close(master)
-    equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, arguments, text[-500:])
+    equal(process.wait(), 0, arguments, text[-500:])
     text = re.sub("\x1b\\[[0-9;]*[mK]", "", text.decode()).replace("\r\n", "\n")
     return [line.split("\r")[-1] for line in text.split("\n")]
 
