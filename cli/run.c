@@ -310,7 +310,8 @@ static void launch_wait(struct launch *launch) {
         uint64_t now_ns = clock_now_ns();
         if (now_ns >= due_ns) {
             uint64_t pause_ns = (uint64_t)launch_tick(launch) * MS;
-            due_ns = clock_now_ns() + pause_ns; /* from its end on: a slow one leaves a pause, too */
+            due_ns =
+                clock_now_ns() + pause_ns; /* from its end on: a slow one leaves a pause, too */
         } else if (poll(&wait, 1, (int)((due_ns - now_ns + MS - 1) / MS)) < 0 && errno != EINTR) {
             break;
         }

@@ -190,7 +190,7 @@ struct model_child {
     uint64_t maximum_bytes;
     uint64_t lost;
     uint64_t first_path; /* of model.child_paths */
-    size_t path_count; /* 0: it wrote none */
+    size_t path_count;   /* 0: it wrote none */
     char name[32];
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * symbol.c: the symbolizer: its modules, its answers, its warnings. See symbol.h.
- */
+/* symbol.c: the symbolizer: its modules, its answers, its warnings. See symbol.h. */
 #include "analyze/symbol/symbol.h"
 
 #include "analyze/base/arena.h"
@@ -181,10 +179,9 @@ static const struct symbol_frames *module_known(struct module *module, uint64_t 
         return frames;
     }
     frames = symbolcache_find(&module->cache, offset, &module->cache_memory);
-    if (frames && numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames) != 0) {
-        return NULL;
-    }
-    return frames;
+    return frames && numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames) != 0
+               ? NULL
+               : frames;
 }
 
 /* Keeps a new answer. 0, or -1: out of memory. */
@@ -449,6 +446,7 @@ static void resolve_items(void *what) {
 static int module_resolve(struct batch_item *items, size_t count, const atomic_bool *cancel,
                           atomic_size_t *done) {
     struct resolving resolving = {module_take(items[0].module), items, count, cancel, done};
+    int result = 0;
     if (!resolving.lookup) {
         return -1;
     }
@@ -459,11 +457,10 @@ static int module_resolve(struct batch_item *items, size_t count, const atomic_b
         for (size_t i = 0; i < count; i++) {
             items[i].frames = NULL;
         }
-        module_give_back(resolving.lookup);
-        return -1;
+        result = -1;
     }
     module_give_back(resolving.lookup);
-    return 0;
+    return result;
 }
 
 /* ---- All modules ---- */
@@ -627,10 +624,8 @@ static void *run_worker(void *argument) {
 /* Cuts the items into shares. */
 static void make_shares(struct batch *batch, size_t count, unsigned threads) {
     size_t largest = count / (threads * 2) + 1;
-    if (largest < SMALLEST_CUT) {
-        largest = SMALLEST_CUT;
-    }
     size_t room = 0;
+    largest = largest < SMALLEST_CUT ? SMALLEST_CUT : largest;
     for (size_t first = 0; first < count;) {
         size_t end = first + 1;
         while (end < count && end - first < largest &&
@@ -768,13 +763,12 @@ static void prepare_addresses(void *what) {
         return;
     }
     /* Some may be missing for want of memory. */
+    bool failed = atomic_load(&batch.failed);
     for (size_t i = 0; i < count; i++) {
-        if (batch.items[i].frames &&
-            module_keep(batch.items[i].module, batch.items[i].offset, batch.items[i].frames) != 0) {
-            job_fail_memory();
-        }
+        const struct batch_item *item = &batch.items[i];
+        failed |= item->frames && module_keep(item->module, item->offset, item->frames) != 0;
     }
-    if (atomic_load(&batch.failed)) {
+    if (failed) {
         job_fail_memory();
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * refused.cpp: small requests of operator new until there is no more memory, in a program whose heap
- * lies below 32 MiB (no PIE, no address randomisation): "HEAP GIVEN NULLS THROWN".
+ * refused.cpp: small requests of operator new until there is no more memory, in a program whose
+ * heap lies below 32 MiB (no PIE, no address randomisation): "HEAP GIVEN NULLS THROWN".
  */
 #include <cstdio>
 #include <cstdlib>
@@ -45,5 +45,6 @@ int main() {
     kept = large;
     free(large);
     deep(60);
-    std::printf("%d %ld %ld %ld\n", reinterpret_cast<unsigned long>(first) < 32ul << 20, given, nulls, thrown);
+    std::printf("%d %ld %ld %ld\n", reinterpret_cast<unsigned long>(first) < 32ul << 20, given,
+                nulls, thrown);
 }
